@@ -42,11 +42,13 @@ def go_on_in_pid_namespace(parent: int) -> None:
     with one thread.
     """
     die_with_parent(parent)
+    launcher = os.pidfd_open(os.getpid())
     kernel.unshare(kernel.CLONE_NEWPID, "PID namespace")
     # The first process of a namespace ignores signals from itself, so another process continues.
     if os.fork() == 0:
-        _hold_namespace()
+        _hold_namespace(launcher)
     going_on = os.fork()
+    os.close(launcher)
     if going_on == 0:
         return
     _leave_streams()
@@ -58,16 +60,24 @@ def go_on_in_pid_namespace(parent: int) -> None:
     os._exit(status)
 
 
-def _hold_namespace() -> NoReturn:
-    """The body of a first process that does nothing: orphans become its children."""
+def _hold_namespace(launcher: int) -> NoReturn:
+    """The body of a first process that waits for the end of `launcher`: orphans become its children."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
-        die_with_parent(0)
         _leave_streams()
-        while True:
-            signal.pause()
+        _await_end(launcher)
     finally:
         os._exit(1)
+
+
+def _await_end(process: int, limit_ms: int | None = None) -> bool:
+    """Wait for the end of a process, by its descriptor; whether it has ended within the limit.
+
+    From inside a new PID namespace a parent's id is 0, whether it lives or not.
+    """
+    end = select.poll()
+    end.register(process, select.POLLIN)
+    return bool(end.poll(limit_ms))
 
 
 def _leave_streams() -> None:
@@ -87,10 +97,12 @@ def mount_own_proc() -> None:
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
 
 
-def _first_process(function: Callable[[], bytes], answer: int) -> None:
-    """The body of the first process of the new namespaces."""
-    # Seen from inside a new PID namespace, the parent's id is 0.
-    die_with_parent(0)
+def _first_process(function: Callable[[], bytes], answer: int, keeper: int) -> None:
+    """The body of the first process of the new namespaces, which dies with `keeper`."""
+    kernel.die_with_parent(signal.SIGKILL)
+    if _await_end(keeper, 0):  # it ended before the call above
+        os._exit(1)
+    os.close(keeper)
     # To the first process of a PID namespace the default means that they do nothing. To ignore them would
     # be inherited by the endpoints, which are asked to end by these signals.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -104,6 +116,7 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
 def _keeper(function: Callable[[], bytes], answer: int, parent: int, *, network: bool) -> None:
     """Make the namespaces, and stay between them and the caller, so that the caller stays outside."""
     die_with_parent(parent)
+    keeper = os.pidfd_open(os.getpid())
     flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS
     if network:
         kernel.unshare(flags | kernel.CLONE_NEWNET, "PID, mount and network namespaces")
@@ -111,7 +124,7 @@ def _keeper(function: Callable[[], bytes], answer: int, parent: int, *, network:
         kernel.unshare(flags, "PID and mount namespaces")
     first = os.fork()
     if first == 0:
-        _exit_after(lambda: _first_process(function, answer), answer)
+        _exit_after(lambda: _first_process(function, answer, keeper), answer)
     os.close(answer)
     _, status = os.waitpid(first, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

@@ -189,7 +189,6 @@ def become_simulator(
         View(user, folder, [implementation, *rights.prefixes(Path(command[0]))], {}).make()
         rights.limit(LIMITS | LIMIT_OF_MEMORY)
         kernel.become(user)
-        die_with_parent(0)  # seen from inside the namespace; a change of user forgets it
     handed_over.require_readable(papers)
     os.execve(command[0], list(command), variables)
 

@@ -84,7 +84,8 @@ class Stored:
 def stored(database: Path) -> Stored:
     if not database.exists():
         return Stored({}, [])
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=LIMIT_S)) as connection:
+    # A writer that was killed while it stored may leave a journal, which takes a writer to undo.
+    with closing(sqlite3.connect(f"file:{database}?mode=rw", uri=True, timeout=LIMIT_S)) as connection:
         if not connection.execute("SELECT name FROM sqlite_master WHERE name = 'trials'").fetchall():
             return Stored({}, [])
         columns = "id, variant, point, repetition, attempt, state, started_at"

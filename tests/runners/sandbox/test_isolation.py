@@ -102,6 +102,38 @@ def test_a_caller_that_is_killed_leaves_nothing() -> None:
     await_none(mark)
 
 
+SLOW = """
+import os, sys, time
+from fecbench.runners.sandbox import isolation
+first = getattr(isolation, sys.argv[1])
+def slow(*given):
+    print("begun", flush=True)
+    time.sleep(1)
+    first(*given)
+setattr(isolation, sys.argv[1], slow)
+def body():
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        ("_first_process", "isolation.run_isolated(body, 600)"),
+        ("_hold_namespace", "isolation.go_on_in_pid_namespace(os.getppid()); body()"),
+    ],
+)
+def test_a_caller_that_is_killed_while_its_first_process_begins_leaves_nothing(first: str, rest: str) -> None:
+    """The first process is held up for a second, as by a machine that has more to do."""
+    mark = f"orphan-{os.getpid()}-{first}"
+    caller = subprocess.Popen([sys.executable, "-c", SLOW + rest, first, mark], stdout=subprocess.PIPE)
+    assert caller.stdout
+    assert caller.stdout.readline() == b"begun\n"
+    caller.kill()
+    caller.wait()
+    await_none(mark)
+
+
 # A root directory like the machine's that is no mount point.
 CHROOT = """
 mount -t tmpfs none "$1" && mkdir "$1/root" && cd "$1/root" || exit 9
