@@ -18,6 +18,8 @@
 # What is made here is for every user, whatever the umask: endpoints have users of their own.
 SHELL := /bin/bash
 .SHELLFLAGS := -c 'umask 022; exec /bin/bash -euo pipefail -c "$$0"'
+# make 4.4 expands these flags once more.
+0 := $$0
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
