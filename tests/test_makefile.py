@@ -1,5 +1,6 @@
 """The Makefile tests and checks what is ours, whatever folder somebody puts beside it."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -32,6 +33,31 @@ def value(checkout: Path, variable: str) -> list[str]:
     words = ["make", "--no-print-directory", "--eval", f"print: ; @echo $({variable})", "print"]
     result = subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True)
     return result.stdout.split()
+
+
+def test_the_flags_of_the_shell_are_the_same_when_they_are_expanded_once_more() -> None:
+    """As make 4.4 does, which then ran nothing, with status 0."""
+    once = "$(eval MORE = $(value .SHELLFLAGS)) $(info $(value .SHELLFLAGS)) $(info $(MORE))"
+    words = ["make", "--file", "Makefile", "--file", "-", "path"]
+    result = subprocess.run(words, cwd=REPOSITORY, input=once, capture_output=True, text=True, check=True)
+    first, more = result.stdout.splitlines()
+    assert "umask" in first
+    assert more == first
+
+
+def test_a_package_of_several_names_is_missing_once(tmp_path: Path) -> None:
+    """The first name that is installed is enough; with a comma at the end, none is needed."""
+    (tmp_path / "dpkg-query").write_text("#!/bin/sh\ncase $* in *there) printf installed;; *) exit 1;; esac")
+    (tmp_path / "apt-get").write_text("#!/bin/sh\necho apt-get $*")
+    (tmp_path / "apt-cache").write_text("#!/bin/sh\ncase $* in *offered) echo Package;; esac")
+    (tmp_path / "id").write_text("#!/bin/sh\necho 0")
+    for program in tmp_path.iterdir():
+        program.chmod(0o755)
+    packages = "there gone,there gone,offered,offered never, offered,"
+    words = ["make", "packages", f"PACKAGES={packages}", f"PATH={tmp_path}:{os.environ['PATH']}"]
+    result = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["apt-get update -qq", "installing offered offered"]
+    assert result.stderr == "left out, since this system does not have it: never\n"
 
 
 def test_no_list_of_what_is_checked_has_a_folder_of_somebody_else(checkout: Path) -> None:
