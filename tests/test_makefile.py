@@ -36,7 +36,7 @@ def value(checkout: Path, variable: str) -> list[str]:
 
 
 def test_the_flags_of_the_shell_are_the_same_when_they_are_expanded_once_more() -> None:
-    """As make 4.4 does, which then ran nothing, with status 0."""
+    """make 4.4 does so, and ran nothing, with status 0."""
     once = "$(eval MORE = $(value .SHELLFLAGS)) $(info $(value .SHELLFLAGS)) $(info $(MORE))"
     words = ["make", "--file", "Makefile", "--file", "-", "path"]
     result = subprocess.run(words, cwd=REPOSITORY, input=once, capture_output=True, text=True, check=True)
