@@ -71,32 +71,45 @@ def averages_of(rows: pd.DataFrame, by: list[str], average: Average) -> pd.Serie
 
 
 def saved(
-    ratios: pd.DataFrame, pairs: pd.DataFrame, statistic: str, average: Average, level: float = LEVEL
+    decided: pd.DataFrame,
+    pairs: pd.DataFrame,
+    statistic: str,
+    average: Average,
+    level: float = LEVEL,
+    *,
+    one_network: bool,
 ) -> Estimate:
     """Return by how much less a variant has of a metric than its baseline, in the metric's unit: the
-    average over networks of the difference of their statistics. `ratios` and `pairs`: `Pairing.ratios` and
-    `Pairing.matched` of one workload. In one network the interval is over its pairs, of confidence
+    average over networks of the difference of their statistics. `decided` and `pairs`: `Pairing.decided` and
+    `Pairing.matched` of one workload. A baseline of 0 has no ratio, but a difference: without it, equal arms
+    would seem to save. In a design with one network the interval is over its pairs, of confidence
     1 - `level`, and of means alone."""
-    difference = ratios["baseline"].to_numpy(np.float64) - ratios["variant"].to_numpy(np.float64)
+    difference = decided["baseline"].to_numpy(np.float64) - decided["variant"].to_numpy(np.float64)
     if not len(difference) or not np.isfinite(difference).all():
         return UNKNOWN
-    if len(difference) > 1 and average == "median":
-        return Estimate(float(np.median(difference)), *median_interval(difference, ratios["point"]))
-    if len(difference) > 1:
+    if not one_network and average == "median":
+        return Estimate(float(np.median(difference)), *median_interval(difference, decided["point"]))
+    if not one_network:
         return _mean(difference)
-    if statistic != "mean":
+    if statistic != "mean" or pairs.empty:
         return UNKNOWN
     of_pairs = _mean((pairs["baseline"] - pairs["variant"]).to_numpy(np.float64), level)
     return Estimate(float(difference[0]), of_pairs.low, of_pairs.high)
 
 
 def more_bytes(
-    frame: pd.DataFrame, workload: str, variant: str, baseline: str, level: float = LEVEL
+    frame: pd.DataFrame,
+    workload: str,
+    variant: str,
+    baseline: str,
+    level: float = LEVEL,
+    *,
+    one_network: bool,
 ) -> Estimate:
     """Return the share of bytes that both endpoints of a variant send more than those of its baseline, on
-    average over networks; its interval is over these, in one network over repetitions, of confidence
-    1 - `level`. Of trials that are ok
-    in both arms; unknown where an endpoint did not count them."""
+    average over networks; its interval is over these. In a design with one network the average and the
+    interval, of confidence 1 - `level`, are over repetitions. The trials are those that are ok in both arms;
+    the share is unknown where an endpoint did not count its bytes."""
     if not set(SENT) <= set(frame.columns):
         return UNKNOWN
     is_ok = (frame["workload"] == workload) & (frame["state"] == "ok")
@@ -114,10 +127,10 @@ def more_bytes(
     both, points = both[:, is_counted], point[of_variant[first]][is_counted]
     if not both.size or not (both > 0).all():
         return UNKNOWN
-    _, firsts, counts = np.unique(points, return_index=True, return_counts=True)
-    if len(firsts) > 1:
+    if not one_network:
+        _, firsts, counts = np.unique(points, return_index=True, return_counts=True)
         both = np.add.reduceat(both, firsts, axis=1) / counts
-    mean = _mean(np.log(both[0] / both[1]), LEVEL if len(firsts) > 1 else level)
+    mean = _mean(np.log(both[0] / both[1]), level if one_network else LEVEL)
     return Estimate(*(math.exp(end) - 1 for end in (mean.value, mean.low, mean.high)))
 
 

@@ -166,20 +166,33 @@ def _estimates(
         average = averages.average_of(pd.DataFrame({"ratio": [], "censored": []}), campaign.statistic)
     else:
         pairs, metric = _of_workload(pairing.matched, workload), metrics.of(str(ratios["metric"].iloc[0]))
+        one_network = len(campaign.points) == 1
         level = LEVEL / len(campaign.looks)  # in one network, whose repetitions were looked at so often
         average = averages.average_of(ratios, campaign.statistic)
         ratio = averages.ratio_over(ratios, ratios["point"], average)
-        if len(campaign.points) == 1:
+        if one_network:
             ratio = Estimate(ratio.value, *ratios[["low", "high"]].iloc[0])
         estimates = {
             "ratio": ratio,
             "p95": _p95_ratio(pairing, workload, metric, campaign),
             "saved": averages.saved(
-                _of_workload(pairing.ratios, workload), pairs, campaign.statistic, average, level
+                _of_workload(pairing.decided, workload),
+                pairs,
+                campaign.statistic,
+                average,
+                level,
+                one_network=one_network,
             ),
             "more_bytes": UNKNOWN
             if frame is None
-            else averages.more_bytes(frame, workload, pairing.variant_label, pairing.baseline_label, level),
+            else averages.more_bytes(
+                frame,
+                workload,
+                pairing.variant_label,
+                pairing.baseline_label,
+                level,
+                one_network=one_network,
+            ),
         }
     columns: dict[str, Any] = {"average": average}
     for name, estimate in estimates.items():
@@ -196,7 +209,7 @@ def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric, campaign
         {arm: by_group(pairs, ["point"], arm, P95, metric.more_is_better) for arm in ("baseline", "variant")}
     ).dropna()
     arms = arms.assign(ratio=ratio_of(arms, metric), censored=is_censored(arms, metric))
-    arms = arms[arms["ratio"].notna()]
+    arms = arms[arms["ratio"].notna() & (arms["baseline"] != 0)]
     if arms.empty:
         return UNKNOWN
     if len(campaign.points) == 1:

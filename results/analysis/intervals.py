@@ -86,7 +86,8 @@ def ratio_intervals(
       95th percentile), and for means with a timeout;
     - `margin`, and `verdict`, by the interval against the margin (`verdicts`);
     - `p_value`, of arms that differ by no more than the margin at this point (`signed_rank` of the log ratios
-      less the margin), NaN where there is no interval;
+      less the margin, 1 where the pairs are on the other side of it than the ratio), NaN where there is no
+      interval;
     - `discovery`: the verdicts that are left when no more than the share LEVEL of gains and harms of a
       workload may be false (`_discoveries`).
 
@@ -94,19 +95,19 @@ def ratio_intervals(
     by the median; by the mean about that share.
     """
     ratios, matched = pairing.ratios, pairing.matched
-    arms = [matched[name].to_numpy(np.float64) for name in ("baseline", "variant", "ratio")]
+    arms = [matched[name].to_numpy(np.float64) for name in ("baseline", "variant")]
     of_points, counts = ratios["ratio"].to_numpy(np.float64), ratios["pairs"].to_numpy()
     margin = np.full(len(ratios), 1.0) * margins
     more_is_better = _more_is_better(ratios)
     low, high, p_value = np.full((3, len(ratios)), math.nan)
     sizes = np.repeat(counts, counts)  # pairs are in the order of the ratios
     for pairs in np.unique(counts[counts >= FEWEST]).tolist():
-        baseline, variant, ratio = (values[sizes == pairs].reshape(-1, pairs) for values in arms)
+        baseline, variant = (values[sizes == pairs].reshape(-1, pairs) for values in arms)
         rows = counts == pairs
         ends = of_statistics(baseline, variant, statistic, level / looks, more_is_better[rows])
         low[rows], high[rows] = ends.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_values = _beyond_margin(np.log(ratio), np.log(of_points[rows]), margin[rows])
+            p_values = _beyond_margin(_log_ratios(baseline, variant), np.log(of_points[rows]), margin[rows])
             p_value[rows] = np.minimum(looks * p_values, 1)
     p_value[np.isnan(low)] = math.nan
     ratios = ratios.assign(low=low, high=high, p_value=p_value, margin=margin)
@@ -150,11 +151,27 @@ def of_statistics(
     return ends
 
 
+def _log_ratios(baseline: Floats, variant: Floats) -> Floats:
+    """The log ratios of pairs. They are infinite where one value is 0 or a timeout, and 0 where the values are
+    equal, also of 0: a pair of which one alone is 0 says which arm is better, whichever it is. NaN of two
+    timeouts."""
+    logs: Floats = np.log(variant / baseline)
+    logs[variant == baseline] = 0
+    logs[np.isneginf(variant)], logs[np.isneginf(baseline)] = -math.inf, math.inf  # timeouts of a share
+    logs[(variant == baseline) & np.isinf(variant)] = math.nan
+    return logs
+
+
 def _beyond_margin(logs: Floats, of_points: Floats, margins: Floats) -> Floats:
     """The p-values that the arms of each point differ by no more than the margin: `logs` has the log ratios
-    of the pairs (points × pairs), `of_points` those of the statistics. 1 where these are within it."""
+    of the pairs (points × pairs), `of_points` those of the statistics. 1 where these are within it.
+
+    Only pairs beyond the margin speak against it. Most pairs of equal arms are within it, and a mean with a
+    rare long delay may be beyond.
+    """
     bounds = np.copysign(np.log1p(margins), of_points)
-    p_values = _signed_ranks(logs - bounds[:, np.newaxis])
+    outwards = np.copysign(1.0, of_points)[:, np.newaxis]
+    p_values = _signed_ranks(outwards * (logs - bounds[:, np.newaxis]), above=True)
     within = np.abs(of_points) <= np.abs(bounds)
     beyond: Floats = np.where(within & (margins > 0), 1.0, p_values)
     return beyond
@@ -193,8 +210,8 @@ def signed_rank(logs: Floats) -> float:
     return float(_signed_ranks(logs[np.newaxis])[0])
 
 
-def _signed_ranks(logs: Floats) -> Floats:
-    """The `signed_rank` of each row, of rows × pairs."""
+def _signed_ranks(logs: Floats, *, above: bool = False) -> Floats:
+    """The `signed_rank` of each row, of rows × pairs; with `above`, only against log ratios above 0."""
     differing = np.where(np.isnan(logs), 0.0, logs)
     dropped = (differing == 0).sum(axis=1, keepdims=True)
     # Twice the ranks: those of values that tie are halves.
@@ -205,16 +222,16 @@ def _signed_ranks(logs: Floats) -> Floats:
     p_values = np.empty(len(logs))
     for index, alike in enumerate(ties):
         rows = of_row == index
-        p_values[rows] = _p_values(alike[alike > 0], positive[rows])
+        p_values[rows] = _p_values(alike[alike > 0], positive[rows], above=above)
     return p_values
 
 
-def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64]) -> Floats:
+def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64], *, above: bool) -> Floats:
     """Return how often the sum of the positive ones of these ranks is as far from its mean as each of
-    `sums`, if the sign of each is by chance."""
+    `sums`, if the sign of each is by chance; with `above`, 1 for those below their mean."""
     if len(ranks) > _MOST_EXACT:
         deviations = (sums - ranks.sum() / 2) / math.sqrt((ranks.astype(np.float64) ** 2).sum() / 4)
-        normal: Floats = 2 * normal_beyond(np.abs(deviations))
+        normal: Floats = np.minimum(1, 2 * normal_beyond(deviations if above else np.abs(deviations)))
         return normal
     ways = np.zeros(ranks.sum() + 1)  # in which the signs give each sum
     ways[0], greatest = 1, 0
@@ -223,7 +240,7 @@ def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64]) -> Floats:
         greatest += rank
     at_most = ways.cumsum() / 2.0 ** len(ranks)
     at_least = ways[::-1].cumsum()[::-1] / 2.0 ** len(ranks)
-    exact: Floats = np.minimum(1, 2 * np.minimum(at_most, at_least)[sums])
+    exact: Floats = np.minimum(1, 2 * (at_least if above else np.minimum(at_most, at_least))[sums])
     return exact
 
 

@@ -42,9 +42,12 @@ PAIR = [*_POINT, "repetition"]
 _READ = (*PAIR, "variant", "state", *HOST_AND_ENGINE)  # of a frame of trials, besides the metric
 OTHER_HOSTS = "ran on different hosts"
 """The reason of a pair that is left out since it would compare hosts as much as variants."""
+BELOW_ZERO = "a value is below 0"
+"""The reason of all pairs of a workload in which any value is: -2 / -1 is 2, and worse where more is better.
+Were single networks left out, it would be those in which an arm fares worst."""
 _TIMEOUTS = ["baseline_timeouts", "variant_timeouts", "both_timeouts"]
 _RATIOS = [*_POINT, "metric", "pairs", "baseline", "variant", "ratio", "timeouts", "censored"]
-_DECIDED = [*_POINT, *_TIMEOUTS[:2], "faster", "equal"]
+_DECIDED = [*_POINT, "baseline", "variant", *_TIMEOUTS[:2], "faster", "equal"]
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
 
@@ -66,8 +69,9 @@ class Pairing:
     values `baseline` and `variant`, infinite for a timeout, and their `ratio`, `censored` where one of them
     is a timeout, NaN where both are and for a baseline of 0."""
     decided: pd.DataFrame
-    """One row a (workload, point) that shows which arm was better: those of `ratios`, and those at which the
-    baseline's statistic is 0. `faster`: whether the variant was better, of a time faster, by the statistic;
+    """One row a (workload, point) that shows which arm was better: those of `ratios`, those at which the
+    baseline's statistic is 0, and those of a workload with a value below 0. `baseline` and `variant` are the
+    metric's statistics. `faster`: whether the variant was better, of a time faster, by the statistic;
     `equal`: whether both were the same to the last bit, as they are where nothing is lost in virtual time.
     `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone failed or timed
     out."""
@@ -100,7 +104,8 @@ def paired(
     (of `point_statistic.STATISTICS`) over these repetitions (Networking 2019, §IV-A: the median DCT of the
     runs of a configuration is considered), not the statistic of ratios. A point is unpaired as a whole where
     it has no ratio: where both statistics are timeouts, where the baseline's is 0, since its other
-    repetitions are those in which the metric was greater, and where there are too few repetitions for a p95.
+    repetitions are those in which the metric was greater, where the workload has a value below 0, and where
+    there are too few repetitions for a p95.
     """
     if isinstance(metric, str):
         return _paired_by(metrics.of(metric), frame, baseline, variant, statistic)
@@ -148,9 +153,11 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     of_baseline, of_variant = points["baseline"], points["variant"]
     unknown = (of_baseline == metric.worst) & (of_variant == metric.worst)
     has_statistic = ~np.isnan(of_baseline)
+    negative = np.asarray(points["workload"].isin(_workloads_below_zero(pairs.take(comparable))))
     for without, reason in (
         (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a failure or a timeout"),
         (of_baseline == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
+        (negative, f"{metric.name}: {BELOW_ZERO}"),
         (~has_statistic, f"fewer than {FEWEST_OF_P95} repetitions have no {statistic}"),
     ):
         if without.any():
@@ -172,7 +179,7 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     return Pairing(
         baseline,
         variant,
-        _table(of_points, _RATIOS, ~unknown & (of_baseline != 0) & has_statistic),
+        _table(of_points, _RATIOS, ~unknown & (of_baseline != 0) & ~negative & has_statistic),
         _unpaired(pairs["workload"], reasons),
         _table(of_pairs, of_pairs, reasons == ""),
         _table(of_points, _DECIDED, ~unknown & has_statistic),
@@ -266,6 +273,13 @@ def _points(
             for name, kind in zip(_TIMEOUTS, kinds, strict=True)
         },
     }, place
+
+
+def _workloads_below_zero(pairs: pd.DataFrame) -> list[str]:
+    """Return the workloads in which a trial has a value below 0; -∞ is a timeout's."""
+    arms = pairs[["baseline", "variant"]].to_numpy(np.float64)
+    is_below = ((arms < 0) & np.isfinite(arms)).any(axis=1)
+    return list(pairs["workload"][is_below].unique())
 
 
 def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
@@ -388,19 +402,21 @@ def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: s
             f"“{variant}” alone failed or timed out in {alone} pairs, “{baseline}” alone in {of_baseline},"
             f" both in {both}: that counts as worse than any value; which of two is worse, nobody can tell."
         )
-    if len(of_zero := _of_baselines_of_zero(pairing)):
-        equal, better = int(of_zero["equal"].sum()), int(of_zero["faster"].sum())
+    if len(no_ratio := _decided_without_ratio(pairing)):
+        equal, better = int(no_ratio["equal"].sum()), int(no_ratio["faster"].sum())
         several = len(campaign.workloads) > 1
+        below_zero = pairing.unpaired["reason"].str.endswith(BELOW_ZERO).any()
+        why = f"the {campaign.statistic} of “{baseline}” is 0{', or a value is below 0' if below_zero else ''}"
         sentences.append(
-            f"In {len(of_zero)} of {len(campaign.points) * len(campaign.workloads)}"
-            f" {'cases (workloads in networks)' if several else 'networks'} there is no ratio, since the"
-            f" {campaign.statistic} of “{baseline}” is 0: that of “{variant}” is the same in {equal}, better"
-            f" in {better}, and worse in {len(of_zero) - equal - better}."
+            f"In {len(no_ratio)} of {len(campaign.points) * len(campaign.workloads)}"
+            f" {'cases (workloads in networks)' if several else 'networks'} there is no ratio, since"
+            f" {why}: that of “{variant}” is the same in {equal}, better"
+            f" in {better}, and worse in {len(no_ratio) - equal - better}."
         )
     return " ".join(sentences)
 
 
-def _of_baselines_of_zero(pairing: Pairing) -> pd.DataFrame:
-    """Return the rows of `Pairing.decided` that have no ratio: the baseline's statistic is 0."""
+def _decided_without_ratio(pairing: Pairing) -> pd.DataFrame:
+    """Return the rows of `Pairing.decided` that have no ratio."""
     with_ratio = pairing.ratios.set_index(_POINT).index
     return pairing.decided[~pairing.decided.set_index(_POINT).index.isin(with_ratio)]

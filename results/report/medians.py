@@ -59,7 +59,8 @@ def as_pairs_have_them(medians: pd.DataFrame, trials: pd.DataFrame, campaign: Ca
     """Return the medians of each metric (rows) in each variant (columns), as the pairs of these trials
     have them.
 
-    If a baseline counts as 0 at some points, the ratios of the others do not speak for all.
+    If a baseline counts as 0 at some points, the ratios of the others do not speak for all. Values below 0
+    have no ratio.
     """
     more_is_better = {name: of(name).more_is_better for name in medians.index}
     of_points = of_columns(trials, ["variant", "point"], more_is_better, campaign.statistic)
@@ -69,7 +70,8 @@ def as_pairs_have_them(medians: pd.DataFrame, trials: pd.DataFrame, campaign: Ca
         if {variant, baseline} <= set(medians.columns):
             divisors = pd.DataFrame(of_points.loc[baseline])
             of_variant = pd.DataFrame(of_points.loc[variant]) / divisors
-            ratios[variant] = of_variant.median().where((divisors != 0).all())
+            has_ratio = (divisors != 0).all() & ~(trials[medians.index] < 0).any()
+            ratios[variant] = of_variant.median().where(has_ratio)
     rows = {
         name: by_pairs(dict(medians.loc[name]), dict(ratios.loc[name]), baselines) for name in medians.index
     }

@@ -95,6 +95,20 @@ def test_a_median_is_a_variants_own_where_the_ratios_do_not_speak_for_all_networ
     assert times_in(page) == [0, 3]
 
 
+def test_a_median_is_a_variants_own_where_values_are_below_0(filled: Filled) -> None:
+    scores = {OFF: [-1.0, -1.0, 4.0], XOR: [-3.0, -3.0, 4.0]}
+    outcomes = {
+        TrialKey(variant, WORKLOAD, point, 0): ("ok", value)
+        for variant, values in scores.items()
+        for point, value in enumerate([*values, 5.0])
+    }
+    outcomes[TrialKey(XOR, WORKLOAD, 3, 0)] = ("ok", -1.0)
+    database, campaign = filled(outcomes, points=[{"owd_ms": n} for n in range(4)], repetitions=1)
+    page = page_of(database, campaign, "server.packets_sent")
+    (row,) = re.findall(r"<tr><th[^>]*>client.dct_s</th>(.*?)</tr>", page[page.index("<h3>Medians of all") :])
+    assert re.findall(r">([−-]?[\d.]+)(?: s)?<", row) == ["1.5", "-2"]
+
+
 def test_the_value_of_a_variant_follows_its_own_baseline_and_that_ones_baseline() -> None:
     medians = {"plain": 4.0, "bbr": 9.0, "bbr with FEC": 1.0, "alone": 7.0}
     ratios = {"plain": float("nan"), "bbr": 0.5, "bbr with FEC": 1.5, "alone": float("nan")}

@@ -81,7 +81,7 @@ def test_exchanged_arms_have_the_inverse_ratio_and_save_what_the_other_costs(
     assert (first.value, first.low, first.high) == pytest.approx(
         (1 / second.value, 1 / second.high, 1 / second.low)
     )
-    gained, lost = (saved(rows, rows, "mean", average) for rows in (one, other))
+    gained, lost = (saved(rows, rows, "mean", average, one_network=False) for rows in (one, other))
     assert (gained.value, gained.low, gained.high) == pytest.approx((-lost.value, -lost.high, -lost.low))
 
 
@@ -100,11 +100,12 @@ def test_bytes_are_those_of_both_endpoints_in_trials_that_both_arms_ended() -> N
         for n in range(3)
     ]
     frame = pd.DataFrame(rows)
-    share = more_bytes(frame, "w", "fec", "off")
+    share = more_bytes(frame, "w", "fec", "off", one_network=False)
     assert (share.value, share.low, share.high) == pytest.approx((0.2, 0.2, 0.2))
     frame.loc[(frame["variant"] == "off") & (frame["repetition"] == 0), ["state", "server.bytes_sent"]] = [
         "timeout",
         9e9,
     ]
-    assert more_bytes(frame, "w", "fec", "off").value == pytest.approx(0.2)
-    assert math.isnan(more_bytes(frame.drop(columns="client.bytes_sent"), "w", "fec", "off").value)
+    assert more_bytes(frame, "w", "fec", "off", one_network=False).value == pytest.approx(0.2)
+    uncounted = frame.drop(columns="client.bytes_sent")
+    assert math.isnan(more_bytes(uncounted, "w", "fec", "off", one_network=False).value)

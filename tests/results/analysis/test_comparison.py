@@ -80,6 +80,31 @@ def test_each_verdict_is_counted_where_it_was_planted() -> None:
     assert row["median_ratio"] == 1.0
 
 
+def test_what_is_saved_counts_the_networks_whose_baseline_is_0() -> None:
+    """Without these, equal arms surely save: where the baseline is 0, a variant can only be worse."""
+    random = np.random.default_rng(7)
+    stalls = [random.exponential(1, (200, 6)) * (random.random((200, 6)) < 0.2) for _ in range(2)]
+    campaign = dataclasses.replace(campaign_of(200, 6), statistic="mean")
+    row = comparison.of_frame(frame_of(*stalls), campaign).set_index("workload").loc[LONG]
+    saved = stalls[0].mean(axis=1) - stalls[1].mean(axis=1)
+    assert row["points"] == (stalls[0] > 0).any(axis=1).sum() < 160
+    assert (row["average"], row["saved"]) == ("median", pytest.approx(np.median(saved)))
+    assert row["saved_low"] <= 0 <= row["saved_high"]
+
+
+def test_the_first_network_of_several_has_no_interval_over_networks() -> None:
+    baseline, variant = np.random.default_rng(8).lognormal(0, 0.1, (2, 1, 12))
+    several = dataclasses.replace(campaign_of(3, 12), statistic="mean")
+    frame = frame_of(baseline, variant).assign(**dict.fromkeys(averages.SENT, 1000.0))
+    names = ["ratio", "p95", "saved", "more_bytes"]
+    one = dataclasses.replace(several, points=several.points[:1])
+    for campaign, has_interval in ((several, False), (one, True)):
+        row = comparison.of_frame(frame, campaign).set_index("workload").loc[LONG]
+        known = [name for name in names if not math.isnan(row[f"{name}_low"])]
+        assert known == (["ratio", "saved", "more_bytes"] if has_interval else [])
+        assert row["saved"] == pytest.approx((baseline - variant).mean())
+
+
 def test_a_wider_margin_leaves_fewer_effects() -> None:
     for margin, counts in ((0.0, [1, 1, 1, 0]), (0.01, [1, 1, 1, 0]), (0.04, [0, 0, 3, 0])):
         row = rows_of(*steady([0.97, 1.0, 1.03]), margin=margin).loc[LONG]

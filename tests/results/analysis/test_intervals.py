@@ -222,6 +222,41 @@ def test_of_equal_arms_campaigns_with_any_discovery_are_rare(statistic: str) -> 
     assert np.mean(discovered) <= at_most(LEVEL, 150)
 
 
+def delayed_seldom(random: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Most pairs are alike, as in virtual time; each arm has a long delay in one trial of fifty."""
+    network = random.lognormal(0, 0.2, shape)
+    first, second = (network * (1 + 5 * (random.random(shape) < 0.02)) for _ in range(2))
+    return first, second
+
+
+def stalls(random: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Seconds that are 0 in two trials of five."""
+    first, second = (random.exponential(1, shape) * (random.random(shape) < 0.6) for _ in range(2))
+    return first, second
+
+
+@pytest.mark.parametrize("arms", [delayed_seldom, stalls])
+def test_of_equal_arms_with_rare_delays_or_zeros_hardly_any_campaign_has_a_discovery(arms: Arms) -> None:
+    random = np.random.default_rng(9)
+    tables = [
+        intervals.ratio_intervals(pairing(*arms(random, (40, 20)), "mean"), "mean", margins=0.02)
+        for _ in range(60)
+    ]
+    discovered = [table["discovery"].isin(intervals.EFFECTS).any() for table in tables]
+    assert np.mean(discovered) <= at_most(LEVEL, 60)
+    p_values = pd.concat(tables)["p_value"]
+    assert (p_values < LEVEL).mean() <= at_most(LEVEL, len(p_values))
+
+
+def test_a_pair_of_which_one_alone_is_0_says_which_arm_is_better() -> None:
+    stalled, not_stalled = np.ones((1, 6)), np.array([[1.0, 0, 0, 0, 0, 0]])
+    there, back = (
+        intervals.ratio_intervals(pairing(*arms, "mean"), "mean")["p_value"].iloc[0]
+        for arms in ((stalled, not_stalled), (not_stalled, stalled))
+    )
+    assert there == back == 2 / 2**5
+
+
 def test_what_is_discovered_was_decided_the_same_way() -> None:
     random = np.random.default_rng(5)
     arms = [times(random, (60, 9)) * random.uniform(0.9, 1.1, (60, 1)) for _ in range(2)]
@@ -236,7 +271,10 @@ def test_a_point_has_the_p_value_of_its_pairs_however_they_are_scaled() -> None:
     random = np.random.default_rng(6)
     arms = [times(random, (5, 9)) for _ in range(2)]
     result = intervals.ratio_intervals(pairing(*arms))
-    expected = [stats.wilcoxon(logs).pvalue for logs in np.log(arms[1] / arms[0])]
+    expected = []
+    for logs, ratio in zip(np.log(arms[1] / arms[0]), result["ratio"], strict=True):
+        beyond = "greater" if ratio > 1 else "less"  # pairs on the other side do not speak for this ratio
+        expected.append(min(1, 2 * stats.wilcoxon(logs, alternative=beyond).pvalue))
     assert result["p_value"].tolist() == pytest.approx(expected)
 
 
