@@ -4,7 +4,8 @@ alone.
 They are in no ratio. A pair that fails in both builds would have the ratio 1, and two builds would look more
 equal the more often they fail. A pair that fails in the new build alone is a finding. In virtual time one is
 enough: it fails again with its seed. An emulated one may have been disturbed by the machine, so their number
-is judged.
+is judged. A trial that is ok, but lacks a time since that is longer than any, fails too: a live video that
+never began.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fecbench.results.analysis.outcomes import COUNTED, is_worst
+from fecbench.results.analysis.outcomes import COUNTED
 from fecbench.results.analysis.quantiles import fisher_greater
-from fecbench.results.gate.overall import rows_of_pairs
+from fecbench.results.gate.overall import rows_of_pairs, values_of
 from fecbench.results.store.records import CampaignInfo
 
 SUSPECTED = 0.15
@@ -77,10 +78,10 @@ class Failed:
 NONE = Failed()
 
 
-def failed_of(frame: pd.DataFrame) -> Failed:
+def failed_of(frame: pd.DataFrame, campaign: CampaignInfo) -> Failed:
     """Return which pairs of a frame of trials failed."""
     old, new = rows_of_pairs(frame, COUNTED)
-    worst = is_worst(frame).to_numpy(bool)
+    worst = np.isinf(values_of(frame, campaign))
     of_old, of_new = worst[old], worst[new]
     of_kinds = {"both": of_old & of_new, "new_alone": of_new & ~of_old, "old_alone": of_old & ~of_new}
     failing_pairs = [

@@ -27,7 +27,7 @@ def measured(frame: pd.DataFrame, campaign: CampaignInfo, share: float, unlike: 
     networks can only make a build slower. Each of them may err as often, but hardly ever does: a harm begins
     beyond a margin.
     """
-    pairs, failed = pairs_of(frame, campaign), failed_of(frame)
+    pairs, failed = pairs_of(frame, campaign), failed_of(frame, campaign)
     same = is_deterministic(campaign)
     level = LEVEL * share
     return Measured(

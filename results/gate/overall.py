@@ -76,17 +76,23 @@ def read(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
 def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """Return a row for each (workload, point, repetition) in which both arms are ok: the values `old` and
     `new`, and `log`, the logarithm of new / old."""
-    parts = []
-    for name, labels in metrics.labels_of_metrics(metrics.of_workloads(campaign)).items():
-        of_workloads = frame[frame["workload"].isin(labels)]
-        values = outcomes.values(of_workloads, metrics.of(name)).to_numpy(np.float64)
-        old, new = rows_of_pairs(of_workloads, ["ok"])
-        parts.append(of_workloads[PAIR].iloc[old].assign(**{OLD: values[old], NEW: values[new]}))
-    table: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    values = values_of(frame, campaign)
+    old, new = rows_of_pairs(frame, ["ok"])
+    table = frame[PAIR].iloc[old].assign(**{OLD: values[old], NEW: values[new]})
     with np.errstate(divide="ignore", invalid="ignore"):
         table["log"] = np.log(table[NEW] / table[OLD])
     finite: pd.DataFrame = table[np.isfinite(table["log"])]
     return finite.sort_values(PAIR, ignore_index=True)
+
+
+def values_of(frame: pd.DataFrame, campaign: CampaignInfo) -> Floats:
+    """Return the value of each trial by the metric of its workload: infinite for one that failed, timed out or
+    lacks a time that is longer than any (`outcomes.values`)."""
+    values = np.full(len(frame), math.nan)
+    for name, labels in metrics.labels_of_metrics(metrics.of_workloads(campaign)).items():
+        is_compared = frame["workload"].isin(labels).to_numpy()
+        values[is_compared] = outcomes.values(frame[is_compared], metrics.of(name))
+    return values
 
 
 def rows_of_pairs(frame: pd.DataFrame, states: Sequence[str]) -> tuple[Whole, Whole]:

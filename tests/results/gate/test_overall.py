@@ -136,8 +136,30 @@ def test_a_pair_is_in_the_ratio_when_both_are_ok(tmp_path: Path) -> None:
                 record = trial(key, state, metrics={"client": {"dct_s": 2.0}})  # type: ignore[arg-type]
                 database.record(info.id, record)
         frame = read(database, info)
-        pairs, failed = pairs_of(frame, info), failed_of(frame)
+        pairs, failed = pairs_of(frame, info), failed_of(frame, info)
     assert pairs["repetition"].tolist() == [0]
     assert (failed.both, failed.new_alone, failed.old_alone, failed.run) == (1, 1, 1, 4)
     assert failed.places == 1
     assert [(one.kind, one.repetition) for one in failed.pairs] == [("new_alone", 1), ("both", 3)]
+
+
+def test_a_live_video_that_never_began_fails_though_its_trial_is_ok(tmp_path: Path) -> None:
+    latencies = {"old": [2.0, 2.0, None, None], "new": [2.0, None, 2.0, None]}
+    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
+        info = database.create_campaign(
+            new_campaign(
+                points=[{"owd_ms": 10}],
+                variants=variants("old", "new", baseline="old"),
+                workloads=[{**workload("video", "video"), "metric": "video.latency_p95_s"}],
+                repetitions=4,
+            )
+        )
+        for label, of_label in latencies.items():
+            for repetition, latency_s in enumerate(of_label):
+                measured = {"stalls": 0.0} | ({} if latency_s is None else {"latency_p95_s": latency_s})
+                key = TrialKey(label, "video", 0, repetition)
+                database.record(info.id, trial(key, metrics={"video": measured}))
+        frame = read(database, info)
+        pairs, failed = pairs_of(frame, info), failed_of(frame, info)
+    assert pairs["repetition"].tolist() == [0]
+    assert (failed.both, failed.new_alone, failed.old_alone, failed.run) == (1, 1, 1, 4)
