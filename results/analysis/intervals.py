@@ -152,9 +152,9 @@ def of_statistics(
 
 
 def _log_ratios(baseline: Floats, variant: Floats) -> Floats:
-    """The log ratios of pairs. They are infinite where one value is 0 or a timeout, and 0 where the values are
-    equal, also of 0: a pair of which one alone is 0 says which arm is better, whichever it is. NaN of two
-    timeouts."""
+    """The log ratios of pairs. They are infinite where one value is 0 or a timeout, and 0 where values are
+    equal, also both 0: a pair of which one alone is 0 says which arm is better, whichever it is. Of two
+    timeouts NaN."""
     logs: Floats = np.log(variant / baseline)
     logs[variant == baseline] = 0
     logs[np.isneginf(variant)], logs[np.isneginf(baseline)] = -math.inf, math.inf  # timeouts of a share

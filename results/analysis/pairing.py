@@ -406,7 +406,9 @@ def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: s
         equal, better = int(no_ratio["equal"].sum()), int(no_ratio["faster"].sum())
         several = len(campaign.workloads) > 1
         below_zero = pairing.unpaired["reason"].str.endswith(BELOW_ZERO).any()
-        why = f"the {campaign.statistic} of “{baseline}” is 0{', or a value is below 0' if below_zero else ''}"
+        why = (
+            f"the {campaign.statistic} of “{baseline}” is 0{', or a value is below 0' if below_zero else ''}"
+        )
         sentences.append(
             f"In {len(no_ratio)} of {len(campaign.points) * len(campaign.workloads)}"
             f" {'cases (workloads in networks)' if several else 'networks'} there is no ratio, since"

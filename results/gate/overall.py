@@ -86,8 +86,8 @@ def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
 
 
 def values_of(frame: pd.DataFrame, campaign: CampaignInfo) -> Floats:
-    """Return the value of each trial by the metric of its workload: infinite for one that failed, timed out or
-    lacks a time that is longer than any (`outcomes.values`)."""
+    """Return the value of each trial by the metric of its workload: infinite for one that failed, timed out
+    or lacks a time that is longer than any (`outcomes.values`)."""
     values = np.full(len(frame), math.nan)
     for name, labels in metrics.labels_of_metrics(metrics.of_workloads(campaign)).items():
         is_compared = frame["workload"].isin(labels).to_numpy()

@@ -11,8 +11,10 @@ from typing import Literal
 import numpy as np
 
 from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.margins import percent
+from fecbench.results.analysis.unseen import unseen_share
 from fecbench.runners.hunt import region, search
-from fecbench.runners.hunt.budget import Budget
+from fecbench.runners.hunt.budget import START_REPETITIONS, Budget
 from fecbench.runners.hunt.engine_question import EngineQuestion
 from fecbench.runners.hunt.estimates import Estimates
 from fecbench.runners.hunt.hunt_finding import Finding, confirmed
@@ -25,6 +27,11 @@ from fecbench.runners.hunt.space import Network, Space
 
 ONE_KIND = 0.15
 """Findings with the same choices that are nearer than this are of one kind."""
+RARE = (
+    f"these have {START_REPETITIONS} pairs each: a delay that less than"
+    f" {percent(unseen_share(START_REPETITIONS))} of the transfers meet may be in none of them"
+)
+"""What the share of the space, of means, cannot know."""
 OPEN = 4
 """Networks that are measured more often where no candidate was confirmed, the most promising ones."""
 FOR_OPEN = 0.7
@@ -91,7 +98,11 @@ class _Course:
         looked = self._lookout.trials
         sure = len(self._sure)
         effects = self._estimates.effects()
-        return Answer(self._question, looked, self._share, self._is_whole, sure, self._findings, effects)
+        is_mean = self._question.design.statistic == "mean"
+        remarks = (RARE,) if is_mean and self._share is not None else ()
+        return Answer(
+            self._question, looked, self._share, self._is_whole, sure, self._findings, effects, remarks
+        )
 
     def run(self) -> None:
         """Look until the budget is used. Raises TimeIsOver."""

@@ -58,11 +58,14 @@ def start(question: Question, lookout: Lookout[Measured], budget: Budget, estima
     estimates.add(networks, measured)
     # The level is shared: one network that is wrongly excluded would make the share's upper end too low.
     judged = measured.judged(LEVEL / max(len(networks), 1))
-    known = ~np.isnan(judged.ratio)
+    if np.isnan(judged.ratio).all():  # nothing was compared
+        return Share(0, 0, 0, question.design.margin)
     return Share(
-        int(known.sum()),
+        len(networks),
         int(judged.is_sure.sum()),
-        int((judged.is_open & known).sum()),
+        int(
+            judged.is_open.sum()
+        ),  # that without a ratio, too: which of two timeouts is worse, nobody can tell
         float(np.nanmax(judged.margin, initial=question.design.margin)),
     )
 

@@ -302,8 +302,8 @@ def test_values_below_0_have_no_ratio_in_any_network(filled: Filled) -> None:
     assert pairing.ratios.empty
     assert pairing.unpaired["reason"].tolist() == ["client.dct_s: a value is below 0"]
     assert left_out(pairing, campaign, OFF, XOR).endswith(
-        "In 3 of 3 networks there is no ratio, since the median of “rquic-off” is 0, or a value is below 0: that"
-        " of “rquic-xor” is the same in 0, better in 1, and worse in 2."
+        "In 3 of 3 networks there is no ratio, since the median of “rquic-off” is 0, or a value is below 0:"
+        " that of “rquic-xor” is the same in 0, better in 1, and worse in 2."
     )
 
 

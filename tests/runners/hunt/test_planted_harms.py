@@ -191,6 +191,28 @@ def test_trials_that_have_no_result_are_no_answer() -> None:
     assert answer.verdict == "no answer" and answer.share.networks == 0
 
 
+def test_networks_in_which_both_arms_fail_may_be_harmed() -> None:
+    asking = question_with_seed(1)
+    planted, spent = Planted(asking, nowhere), budget(TRIALS, asking.repetitions)
+    uploads = 0
+
+    def failing(look: Look) -> Measured:
+        nonlocal uploads
+        parts = planted(look)._parts
+        parts = [
+            dataclasses.replace(part, trials=part.trials.assign(state="timeout"))
+            if part.campaign.workloads[0]["label"] == "upload"
+            else part
+            for part in parts
+        ]
+        uploads = sum(network.workload == "upload" for network in look.networks)
+        return Measured(asking, len(look.networks), parts)
+
+    share = start(asking, Lookout(failing, spent), spent, Estimates(asking.space))
+    assert share.networks > share.open >= uploads > 10
+    assert share.networks == spent.start_networks
+
+
 def test_a_failure_is_harm() -> None:
     """A trial that fails counts as worse than any that ends, as in every comparison."""
     asking = question_with_seed(1)
