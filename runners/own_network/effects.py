@@ -1,8 +1,9 @@
 """Effects of a variant beside another in the networks of a path: at the mean, median and 95th percentile.
 
 Each interval is of 95 %, by resampling networks, and in each of them pairs of trials (the bootstrap of two
-stages: Davison and Hinkley, "Bootstrap methods and their application", 1997, §3.8). A trial that did not end
-counts as long as it was waited for.
+stages: Davison and Hinkley, "Bootstrap methods and their application", 1997, §3.8), with Student's quantile for
+the normal one: of sixteen networks, intervals without it hold the truth in 90 to 92 % of cases where effects
+differ. A trial that did not end counts as long as it was waited for.
 """
 
 from __future__ import annotations
@@ -167,13 +168,21 @@ def _effect(
     resampled: NDArray[np.intp],
     points: NDArray[Any],
 ) -> Effect:
+    from fecbench.results.analysis.intervals import FEWEST_OF_TAIL, LEVEL  # loads pandas
+    from fecbench.results.analysis.quantiles import normal_below, t_quantile
+
+    networks, of_pair = np.unique(points, return_inverse=True)
+    below = normal_below(t_quantile(LEVEL / 2, max(len(networks) - 1, 1)))
+    ends = [below, 1 - below]
     draws = variant[resampled], baseline[resampled]
-    more_of, of_baseline = (np.nanmean(sent) for sent in bytes_of)
-    shares = np.nanmean(bytes_of[0][resampled], axis=1) / np.nanmean(bytes_of[1][resampled], axis=1) - 1
-    low_bytes, high_bytes = np.quantile(shares, [0.025, 0.975])
+    is_counted = ~np.isnan(bytes_of).any(axis=0)  # a pair of which one did not end compares no bytes
+    sent = [np.where(is_counted, of_arm, np.nan) for of_arm in bytes_of]
+    more_of, of_baseline = (np.nanmean(of_arm) for of_arm in sent)
+    shares = np.nanmean(sent[0][resampled], axis=1) / np.nanmean(sent[1][resampled], axis=1) - 1
+    low_bytes, high_bytes = np.quantile(shares, ends)
 
     def number(statistic: Any) -> Number:
-        low, high = np.quantile(statistic(*draws), [0.025, 0.975])
+        low, high = np.quantile(statistic(*draws), ends)
         (value,) = statistic(variant[np.newaxis], baseline[np.newaxis])
         return Number(float(value), float(low), float(high))
 
@@ -192,9 +201,6 @@ def _effect(
     def tail(times: Floats) -> Floats:
         return np.asarray(np.quantile(times, _TAIL, axis=1))
 
-    from fecbench.results.analysis.intervals import FEWEST_OF_TAIL  # loads pandas
-
-    networks, of_pair = np.unique(points, return_inverse=True)
     sums_of_networks = (np.bincount(of_pair, times) for times in (variant, baseline))
     has_tail = len(variant) >= FEWEST_OF_TAIL
     return Effect(

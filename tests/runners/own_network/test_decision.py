@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from fecbench.results.advice import Advice, CongestionControl, Network, advise
 from fecbench.runners.own_network import Run, decided, effects
@@ -132,6 +133,29 @@ def test_what_is_saved_is_the_difference_in_milliseconds() -> None:
     assert effect.more_bytes == pytest.approx(0.1) and effect.shorter_in == effect.networks == 16
     for number in (effect.saved_ms, effect.median_saved_ms, effect.tail_saved_ms):
         assert 0 < number.low < number.value < number.high
+
+
+def test_where_networks_alone_differ_the_interval_is_students_of_their_number() -> None:
+    """Resampling makes it narrower by √(15/16): 3 %."""
+    table = trials()
+    is_safe = table["variant"] == label("cubic", "safe")
+    places = (table["point"] + 0.5) / 16
+    table["client.dct_s"] = np.where(is_safe, 1 + 0.1 * stats.norm.ppf(places), 1.0)
+    shown = effects(table)
+    assert shown is not None
+    ratio = shown.fec["cubic", "safe"].ratio
+    of_networks = table[is_safe].groupby("point")["client.dct_s"].first()
+    half = stats.t.ppf(0.975, 15) * of_networks.std() / 4
+    assert 0.93 < (ratio.high - ratio.low) / (2 * half) < 1.03
+
+
+def test_bytes_are_of_pairs_that_both_counted_them() -> None:
+    table = trials()
+    table["server.bytes_sent"] *= 1 + table["point"]
+    uncounted = (table["variant"] == label("cubic", "safe")) & (table["point"] > 8)
+    table.loc[uncounted, ["state", "server.bytes_sent"]] = ["timeout", np.nan]
+    shown = effects(table)
+    assert shown is not None and shown.fec["cubic", "safe"].more_bytes == pytest.approx(0.1)
 
 
 def test_few_pairs_say_nothing_of_the_95th_percentile() -> None:
