@@ -55,6 +55,12 @@ Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
+def why_undecided(statistic: str) -> str:
+    """Return the reason why no ratio of this statistic has an interval, in words."""
+    of_means = ", or means that are 0 or have a timeout" if statistic == "mean" else ""
+    return f"too few repetitions{of_means}"
+
+
 def of_campaign(pairing: Pairing, campaign: CampaignInfo) -> pd.DataFrame:
     """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign."""
     margins = of_points(pairing.ratios, campaign)

@@ -22,7 +22,7 @@ from matplotlib.ticker import PercentFormatter
 
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
-from fecbench.results.analysis.intervals import EFFECTS, LEVEL
+from fecbench.results.analysis.intervals import EFFECTS, LEVEL, why_undecided
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
 from fecbench.results.analysis.ratio_table import ratio_table, why_none
@@ -275,7 +275,7 @@ def ecdf_panels(
             curve(axes, values, ends, color=color, linewidth=line(5 / 3))
             if drawn.own:
                 who = [] if is_grid or len(curves) == 1 else [rows_of[variant]]
-                counts = [] if verdicts is None else [_in_words(verdicts[variant][name])]
+                counts = [] if verdicts is None else [_in_words(verdicts[variant][name], campaign.statistic)]
                 lines = [wrapped(text, drawn.width) for text in (*who, name, *counts)]
                 axes.set_title("\n".join(lines), fontsize="medium")
                 if is_grid and number % columns == 0:
@@ -302,11 +302,11 @@ def ecdf_panels(
     return drawn.figure
 
 
-def _in_words(verdicts: pd.Series) -> str:
+def _in_words(verdicts: pd.Series, statistic: str) -> str:
     """Return in how many points a variant surely is better, and in how many worse; a point without an
     interval has no verdict."""
     if verdicts.isna().all():
-        return "too few repetitions to decide"
+        return f"undecided: {why_undecided(statistic)}"
     gains, harms = ((verdicts == verdict).sum() for verdict in EFFECTS)
     return f"helps in {gains}, harms in {harms} of {len(verdicts)}"
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from fecbench.results import metrics
 from fecbench.results.analysis import comparison
+from fecbench.results.analysis.intervals import why_undecided
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.workload_names import short_names
@@ -78,9 +79,9 @@ def _answer(
     by = f"By {metric.noun}, " if several else ""
     has_any = bool(rows["compared_points"].sum())
     effect = list(_clauses(rows, baseline, metric, campaign)) if has_any else []
-    counts = (
-        _counts(rows) if has_any else f"cannot be compared with {baseline}: in no network have both a result"
-    )
+    counts = f"cannot be compared with {baseline}: in no network have both a result"
+    if has_any:
+        counts = _counts(rows) if rows["points"].any() else f"cannot be compared with {baseline} by one"
     return Answer(
         variant=variant,
         baseline=baseline,
@@ -168,7 +169,7 @@ def _counts(rows: pd.DataFrame) -> str:
     helps, harms, equivalent, undecided = (int(rows[name].sum()) for name in comparison.COUNTS)
     cases = _cases(int(rows["points"].sum()), rows)
     if not rows["by_chance"].sum():
-        return f"is undecided in all {cases}: too few repetitions"
+        return f"is undecided in all {cases}: {why_undecided(rows['statistic'].iloc[0])}"
     return (
         f"helps in {helps} of {cases} by more than {margin_text(rows['margin'])}, harms in {harms}, makes no"
         f" difference in {equivalent}, and is undecided in {undecided}"

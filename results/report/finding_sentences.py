@@ -9,6 +9,7 @@ import pandas as pd
 
 from fecbench.results import metrics
 from fecbench.results.analysis import comparison
+from fecbench.results.analysis.intervals import why_undecided
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import Pairing, comparisons, left_out
 from fecbench.results.analysis.summary import summary
@@ -80,6 +81,9 @@ def _where_it_helps(rows: pd.DataFrame, pairing: Pairing, campaign: CampaignInfo
 
 def _parts(row: Any, metric: Metric) -> Iterator[str]:
     """The counts, the ratio, and that of the slow trials."""
+    if not row.points:
+        yield f"in all {_networks(row.compared_points, row)} there is no {metric.ratio}"
+        return
     if row.by_chance:
         yield (
             f"helps in {row.helps:.0f} of {_networks(row.points, row)} by more than {percent(row.margin)},"
@@ -87,10 +91,7 @@ def _parts(row: Any, metric: Metric) -> Iterator[str]:
             f" {row.undecided:.0f}"
         )
     else:
-        yield f"undecided in all {_networks(row.compared_points, row)}: too few repetitions"
-    if not row.points:
-        yield f"there is no {metric.ratio}"
-        return
+        yield f"undecided in all {_networks(row.points, row)}: {why_undecided(row.statistic)}"
     some = f" in the {row.points} that have one" if row.points < row.compared_points else ""
     yield f"{row.average} {metric.ratio} {ratio_text(row.ratio, row.ratio_low, row.ratio_high)}{some}"
     if not pd.isna(row.p95_low):

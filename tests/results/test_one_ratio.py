@@ -99,7 +99,7 @@ def test_the_figures_hold_the_points_of_the_table(measured: Measured) -> None:
     assert (of_paper["ratio"] < 1).sum() == FASTER
     # With one repetition of each, nothing is decided; a paper's figure makes no claim.
     for figure, text in (
-        (figures.ratio_ecdf(frame, campaign), "10 kB\ntoo few repetitions to decide"),
+        (figures.ratio_ecdf(frame, campaign), "10 kB\nundecided: too few repetitions"),
         (networking2019.fig10_bursts(frame, campaign), "10 kB"),
     ):
         (panel,) = figure.axes

@@ -97,6 +97,29 @@ def test_too_few_repetitions_are_said_to_tell_nothing_from_chance(filled: Filled
     assert "is undecided in all 8 cases (of 16 planned): too few repetitions" in answer.sentence
 
 
+def test_a_mean_with_a_timeout_is_no_lack_of_repetitions(filled: Filled) -> None:
+    outcomes = {
+        TrialKey(variant, "download-2000", point, n): ("timeout" if variant == XOR and n == 0 else "ok", 1.0)
+        for variant, point, n in product((OFF, XOR), range(8), range(12))
+    }
+    document = collect(*filled(outcomes, repetitions=12, points=POINTS, statistic="mean"))
+    undecided = "undecided in all 8 {}: too few repetitions, or means that are 0 or have a timeout"
+    (answer,) = document.answers
+    assert undecided.format("cases (of 16 planned)") in answer.sentence
+    assert any(undecided.format("networks") in sentence for sentence in document.headline)
+
+
+def test_values_below_0_are_said_to_have_no_ratio(filled: Filled) -> None:
+    outcomes = {
+        TrialKey(variant, "download-2000", point, n): ("ok", score)
+        for (variant, score), point, n in product(((OFF, -1.0), (XOR, -2.0)), range(8), range(6))
+    }
+    document = collect(*filled(outcomes, repetitions=6, points=POINTS))
+    (answer,) = document.answers
+    assert answer.sentence == f"{XOR} has no ratio; cannot be compared with {OFF} by one."
+    assert any("in all 8 networks there is no DCT ratio" in sentence for sentence in document.headline)
+
+
 def test_the_box_of_trust_names_whom_failures_are_of_and_what_was_not_run(filled: Filled) -> None:
     outcomes = {
         TrialKey(variant, "download-2000", 0, n): ("timeout" if (variant, n) == (XOR, 1) else "ok", 1.0)
