@@ -208,9 +208,9 @@ class Campaign:
 
     def counts(self, baseline: str, variant: str, metric: str = "", *, margin: float) -> pd.DataFrame:
         """Return, by workload, in how many points the ratio is surely below 1 by more than `margin`,
-        surely above or surely not, how many are open, the share of all networks in which it is above,
-        and its geometric mean: `intervals.counts`. Verdicts have a margin of their own, at least what
-        the engine is vouched for; here the caller gives it."""
+        surely above or surely not, how many are open, the share in which it is above, of all networks that
+        have a ratio, and its geometric mean: `intervals.counts`. Verdicts have a margin of their own, at
+        least what the engine is vouched for; here the caller gives it."""
         return intervals.counts(self.intervals(baseline, variant, metric), margin)
 
     def __repr__(self) -> str:

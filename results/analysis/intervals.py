@@ -334,9 +334,9 @@ def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
     margin, surely `not_above` it, and `open`: neither of the last two. A ratio of 0 or ∞, of which one arm
     did not get through, is counted as any other, and so is the mean with it (NaN with both).
 
-    `share_low` to `share_high` bounds the share of all networks of these ranges in which the ratio is above 1
-    + margin. They are ends of intervals of 95 % (`quantiles.share_interval`), the upper one as if every
-    open point were above. So 0 `above` is no "none": it has an upper bound.
+    `share_low` to `share_high` bounds the share in which the ratio is above 1 + margin, of all networks of
+    these ranges that have a ratio. They are ends of intervals of 95 % (`quantiles.share_interval`), the upper
+    one as if every open point were above. So 0 `above` is no "none": it has an upper bound.
     """
     low, high, most = intervals["low"], intervals["high"], 1 + margin
     sure = {"below": high < 1 / most, "above": low > most, "not_above": high <= most}

@@ -1,9 +1,9 @@
 """Effects of a variant beside another in the networks of a path: at the mean, median and 95th percentile.
 
 Each interval is of 95 %, by resampling networks, and in each of them pairs of trials (the bootstrap of two
-stages: Davison and Hinkley, "Bootstrap methods and their application", 1997, §3.8), with Student's quantile for
-the normal one: of sixteen networks, intervals without it hold the truth in 90 to 92 % of cases where effects
-differ. A trial that did not end counts as long as it was waited for.
+stages: Davison and Hinkley, "Bootstrap methods and their application", 1997, §3.8), with Student's quantile
+for the normal one: of sixteen networks, intervals without it hold the truth in 90 to 92 % of cases where
+effects differ. A trial that did not end counts as long as it was waited for.
 """
 
 from __future__ import annotations
