@@ -31,7 +31,7 @@ RARE = (
     f"these have {START_REPETITIONS} pairs each: a delay that less than"
     f" {percent(unseen_share(START_REPETITIONS))} of the transfers meet may be in none of them"
 )
-"""What the share of the space, of means, cannot know."""
+"""The remark on delays that the share of the space, by means, cannot know."""
 OPEN = 4
 """Networks that are measured more often where no candidate was confirmed, the most promising ones."""
 FOR_OPEN = 0.7

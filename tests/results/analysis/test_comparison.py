@@ -81,7 +81,7 @@ def test_each_verdict_is_counted_where_it_was_planted() -> None:
 
 
 def test_what_is_saved_counts_the_networks_whose_baseline_is_0() -> None:
-    """Without these, equal arms surely save: where the baseline is 0, a variant can only be worse."""
+    """Equal arms would surely save without these: where the baseline is 0, a variant can only be worse."""
     random = np.random.default_rng(7)
     stalls = [random.exponential(1, (200, 6)) * (random.random((200, 6)) < 0.2) for _ in range(2)]
     campaign = dataclasses.replace(campaign_of(200, 6), statistic="mean")
@@ -100,8 +100,8 @@ def test_the_first_network_of_several_has_no_interval_over_networks() -> None:
     one = dataclasses.replace(several, points=several.points[:1])
     for campaign, has_interval in ((several, False), (one, True)):
         row = comparison.of_frame(frame, campaign).set_index("workload").loc[LONG]
-        known = [name for name in names if not math.isnan(row[f"{name}_low"])]
-        assert known == (["ratio", "saved", "more_bytes"] if has_interval else [])
+        with_interval = [name for name in names if not math.isnan(row[f"{name}_low"])]
+        assert with_interval == (["ratio", "saved", "more_bytes"] if has_interval else [])
         assert row["saved"] == pytest.approx((baseline - variant).mean())
 
 

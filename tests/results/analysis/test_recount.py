@@ -1,4 +1,4 @@
-"""What tables say of planted campaigns, counted anew from SQL by the words of `results/README.md` alone.
+"""Tables of planted campaigns, counted anew from SQL by the words of `results/README.md` alone.
 
 Campaigns have timeouts, invalid and missing trials, zeros, ties, and hosts that share a group. The interval
 of each network is taken as it is.
@@ -36,8 +36,8 @@ class Ratio(NamedTuple):
 
 
 def plant(path: Path, metric: str, statistic: str) -> None:
-    drawn, repetitions = random.Random(f"{metric} {statistic}"), 30 if statistic == "p95" else 8
-    failing = {OFF: 0.01, FEC: drawn.choice([0, 0.02, 0.3])}
+    chance, repetitions = random.Random(f"{metric} {statistic}"), 30 if statistic == "p95" else 8
+    failing = {OFF: 0.01, FEC: chance.choice([0, 0.02, 0.3])}
     with Database.open(str(path), create=True) as database:
         campaign = database.create_campaign(
             new_campaign(
@@ -51,14 +51,14 @@ def plant(path: Path, metric: str, statistic: str) -> None:
         records: tuple[list[TrialRecord], list[TrialRecord]] = ([], [])
         for point, repetition, label in product(range(POINTS), range(repetitions), (OFF, FEC)):
             may_fail = [1, failing[label] * (point % 2), 0.05]
-            state = cast(State, drawn.choices(["ok", "timeout", "invalid"], may_fail)[0])
+            state = cast(State, chance.choices(["ok", "timeout", "invalid"], may_fail)[0])
             rate = 1 if label == OFF else 0.5 + point / 4
-            value = max(round(drawn.expovariate(rate), 1) + LEAST[metric], 0.0)
+            value = max(round(chance.expovariate(rate), 1) + LEAST[metric], 0.0)
             endpoint, _, name = metric.partition(".")
             measured = {endpoint: {name: min(value, 1.0) if metric == SHARE else value}}
             record = trial(TrialKey(label, "w", point, repetition), state, "?", metrics=measured)
-            if drawn.random() > 0.05:
-                records[drawn.random() < 0.05].append(record)
+            if chance.random() > 0.05:
+                records[chance.random() < 0.05].append(record)
         for host, of_host in zip(("one", "two"), records, strict=True):
             database.record_all(campaign.id, of_host, database.start(campaign.id, host, {}).id)
 

@@ -141,9 +141,9 @@ def test_where_networks_alone_differ_the_interval_is_students_of_their_number() 
     is_safe = table["variant"] == label("cubic", "safe")
     places = (table["point"] + 0.5) / 16
     table["client.dct_s"] = np.where(is_safe, 1 + 0.1 * stats.norm.ppf(places), 1.0)
-    shown = effects(table)
-    assert shown is not None
-    ratio = shown.fec["cubic", "safe"].ratio
+    results = effects(table)
+    assert results is not None
+    ratio = results.fec["cubic", "safe"].ratio
     of_networks = table[is_safe].groupby("point")["client.dct_s"].first()
     half = stats.t.ppf(0.975, 15) * of_networks.std() / 4
     assert 0.93 < (ratio.high - ratio.low) / (2 * half) < 1.03
@@ -154,8 +154,8 @@ def test_bytes_are_of_pairs_that_both_counted_them() -> None:
     table["server.bytes_sent"] *= 1 + table["point"]
     uncounted = (table["variant"] == label("cubic", "safe")) & (table["point"] > 8)
     table.loc[uncounted, ["state", "server.bytes_sent"]] = ["timeout", np.nan]
-    shown = effects(table)
-    assert shown is not None and shown.fec["cubic", "safe"].more_bytes == pytest.approx(0.1)
+    results = effects(table)
+    assert results is not None and results.fec["cubic", "safe"].more_bytes == pytest.approx(0.1)
 
 
 def test_few_pairs_say_nothing_of_the_95th_percentile() -> None:
