@@ -251,8 +251,8 @@ def test_of_equal_arms_with_rare_delays_or_zeros_hardly_any_campaign_has_a_disco
 def test_a_pair_of_which_one_alone_is_0_says_which_arm_is_better() -> None:
     stalled, not_stalled = np.ones((1, 6)), np.array([[1.0, 0, 0, 0, 0, 0]])
     there, back = (
-        intervals.ratio_intervals(pairing(*arms, "mean"), "mean")["p_value"].iloc[0]
-        for arms in ((stalled, not_stalled), (not_stalled, stalled))
+        intervals.ratio_intervals(pairing(one, other, "mean"), "mean")["p_value"].iloc[0]
+        for one, other in ((stalled, not_stalled), (not_stalled, stalled))
     )
     assert there == back == 2 / 2**5
 

@@ -86,7 +86,8 @@ def statistic_of(values: Values, statistic: str, more: bool) -> float:
     return sorted(values, reverse=more)[math.ceil(0.95 * len(values)) - 1] if len(values) >= 20 else math.nan
 
 
-def ratio_of(baseline: float, variant: float, worst: float) -> Ratio | None:
+def ratio_of(arms: Values, worst: float) -> Ratio | None:
+    baseline, variant = arms
     if math.isnan(baseline) or baseline == 0 or baseline == variant == worst:
         return None
     if worst in (baseline, variant):
@@ -126,7 +127,7 @@ def test_tables_say_what_sql_does(tmp_path: Path, metric: str, statistic: str) -
         table = database["planted"].ratios().set_index("point")
     by_point = [list(zip(*rows, strict=True)) or [(), ()] for rows in pairs(path, metric, worst)]
     arms = {n: [statistic_of(arm, statistic, more) for arm in both] for n, both in enumerate(by_point)}
-    ratios = {n: ratio for n, both in arms.items() if (ratio := ratio_of(*both, worst)) is not None}
+    ratios = {n: ratio for n, both in arms.items() if (ratio := ratio_of(both, worst)) is not None}
     assert row["points"] == len(table) == len(ratios)
     assert table["ratio"].to_dict() == pytest.approx({n: ratio.value for n, ratio in ratios.items()})
     if not ratios:
@@ -143,7 +144,7 @@ def test_tables_say_what_sql_does(tmp_path: Path, metric: str, statistic: str) -
     saved = (students if row["average"] == "mean" else signs)(differences)
     saved = saved if np.isfinite(differences).all() else [math.nan] * 3
     assert [row[name] for name in ("saved", "saved_low", "saved_high")] == pytest.approx(saved, nan_ok=True)
-    tails = [ratio_of(*(statistic_of(arm, "p95", more) for arm in by_point[n]), worst) for n in ratios]
+    tails = [ratio_of([statistic_of(arm, "p95", more) for arm in by_point[n]], worst) for n in ratios]
     tail = average(one, statistic) if (one := [ratio for ratio in tails if ratio]) else [math.nan] * 3
     assert [row[name] for name in ("p95_ratio", "p95_low", "p95_high")] == pytest.approx(tail, nan_ok=True)
     low, high = (
