@@ -60,12 +60,11 @@ def start(question: Question, lookout: Lookout[Measured], budget: Budget, estima
     judged = measured.judged(LEVEL / max(len(networks), 1))
     if np.isnan(judged.ratio).all():  # nothing was compared
         return Share(0, 0, 0, question.design.margin)
+    # A network without a ratio is open, too: which of two timeouts is worse, nobody can tell.
     return Share(
         len(networks),
         int(judged.is_sure.sum()),
-        int(
-            judged.is_open.sum()
-        ),  # that without a ratio, too: which of two timeouts is worse, nobody can tell
+        int(judged.is_open.sum()),
         float(np.nanmax(judged.margin, initial=question.design.margin)),
     )
 
