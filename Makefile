@@ -86,7 +86,7 @@ demo: path packages ready
 	@echo "figure    $(OUT)/demo/bars.png"
 
 test: build development
-	@$(MAKE) --no-print-directory packages PACKAGES="chromium-headless-shell, nodejs ngtcp2-client ngtcp2-server pkgconf postgresql qemu-user $(SKELETON_PACKAGES)"
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium-headless-shell, nodejs ngtcp2-client, ngtcp2-server, pkgconf postgresql qemu-user $(SKELETON_PACKAGES)"
 	@$(MAKE) --no-print-directory -C quic-impls/quic-go
 	@mkdir -p $(OUT)
 	@nice -n 19 $(MAKE) --no-print-directory -C $(CODES) test >$(OUT)/codes.txt 2>&1 & codes=$$!; \
