@@ -427,7 +427,7 @@ def test_a_variant_against_itself_has_no_figure_of_a_paper(
 
 def test_figures_have_a_panel_a_network_and_the_colours_of_all_figures() -> None:
     for design, workload, points in DRAWN:
-        frame, campaign = plant(design, workload=workload, points=points)
+        frame, campaign = plant(design, always(0.9), workload=workload, points=points)  # no time below 0
         color = looks(campaign)[XOR].color
         drawable = [item for item in papers.figures_of(campaign) if not item.number.endswith("13")]
         assert drawable, design
