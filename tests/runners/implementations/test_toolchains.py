@@ -42,5 +42,6 @@ def test_a_machine_without_the_compiler_is_told_what_installs_it(
 ) -> None:
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
     assert TOOLCHAINS["rust"].problem == (
-        "needs Rust 1.89 or newer, found none; install it with: apt-get install cargo-web, on Ubuntu cargo-1.97"
+        "needs Rust 1.89 or newer, found none; install it with:"
+        " apt-get install cargo-web (Ubuntu: cargo-1.97)"
     )
