@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fecbench.dropper.model import GilbertElliott, LossModel, Uniform
+from fecbench.dropper.loss_model import LossModel
+from fecbench.dropper.model import GilbertElliott, Uniform
 from tests.support.live import TWO_TRACKS, live
 from tests.support.quic_packets import read, secrets
 from tests.support.recount import ENDS, bytes_of, check_losses, recount
