@@ -148,7 +148,7 @@ def test_both_ends_count_what_their_captures_show(
     with Simulator(name) as simulator:
         for number in (*range(TRIALS), *(RQUIC_SEEDS if name == "rquic" else ())):
             tasks = tasks_of(name, identity, tmp_path / str(number))
-            task = drawn(
+            task = random_task(
                 tasks,
                 number,
                 OPTIONS[name],
@@ -170,7 +170,7 @@ def test_both_ends_of_rquic_count_what_comes_over_bad_networks(
     with Simulator("rquic") as simulator:
         for number in BAD_SEEDS:
             tasks = tasks_of("rquic", identity, tmp_path / str(number))
-            task = drawn(
+            task = random_task(
                 tasks,
                 number,
                 BAD_OPTIONS,
@@ -251,7 +251,7 @@ def test_a_server_counts_a_transfer_that_is_cut_short(
             check(name, task, answer)
 
 
-def drawn(
+def random_task(
     tasks: Tasks,
     number: int,
     options: Sequence[dict[str, Any]],
