@@ -38,7 +38,7 @@ def value(checkout: Path, variable: str) -> list[str]:
 def test_the_flags_of_the_shell_are_the_same_when_they_are_expanded_once_more() -> None:
     """make 4.4 does so, and ran nothing, with status 0."""
     once = "$(eval MORE = $(value .SHELLFLAGS)) $(info $(value .SHELLFLAGS)) $(info $(MORE))"
-    words = ["make", "--file", "Makefile", "--file", "-", "path"]
+    words = ["make", "--no-print-directory", "--file", "Makefile", "--file", "-", "path"]
     result = subprocess.run(words, cwd=REPOSITORY, input=once, capture_output=True, text=True, check=True)
     first, more = result.stdout.splitlines()
     assert "umask" in first
@@ -54,7 +54,13 @@ def test_a_package_of_several_names_is_missing_once(tmp_path: Path) -> None:
     for program in tmp_path.iterdir():
         program.chmod(0o755)
     packages = "there gone,there gone,offered,offered never, offered,"
-    words = ["make", "packages", f"PACKAGES={packages}", f"PATH={tmp_path}:{os.environ['PATH']}"]
+    words = [
+        "make",
+        "--no-print-directory",
+        "packages",
+        f"PACKAGES={packages}",
+        f"PATH={tmp_path}:{os.environ['PATH']}",
+    ]
     result = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert result.stdout.splitlines() == ["apt-get update -qq", "installing offered offered"]
     assert result.stderr == "left out, since this system does not have it: never\n"
