@@ -200,13 +200,14 @@ packages:
 	one_of() { local name; for name in $${2//,/ }; do ! $$1 $$name || return 0; done; return 1; }; \
 	missing=$$(for each in $(PACKAGES); do one_of is_there $$each || echo $$each; done); \
 	if [ -n "$$missing" ]; then \
-	    [ $$(id -u) = 0 ] || { echo "missing packages; as root: apt-get install" $$missing >&2; exit $(if $(ROOTLESS),0,1); }; \
-	    apt-get update -qq; \
+	    [ $$(id -u) != 0 ] || apt-get update -qq; \
 	    found=$$(for each in $$missing; do \
 	        for name in $${each//,/ } "$$each"; do [ -z "$$(apt-cache show --no-all-versions $$name 2>/dev/null)" ] || break; done; \
-	        case $$name in *,) echo "left out, since this system does not have it: $${name%,}" >&2;; *) echo $$name;; esac; done); \
-	    [ -z "$$found" ] || { echo "installing" $$found; \
-	        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$found >/dev/null; }; \
+	        case $$name in *,) echo "left out, since this system does not have it: $${name%,}" >&2;; *) echo $${name%%,*};; esac; done); \
+	    [ -n "$$found" ] || exit 0; \
+	    [ $$(id -u) = 0 ] || { echo "missing packages; as root: apt-get install" $$found >&2; exit $(if $(ROOTLESS),0,1); }; \
+	    echo "installing" $$found; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$found >/dev/null; \
 	fi
 
 # From the system's Python with its site packages, because Mininet is a Debian package only. pip would compile on one core, and

@@ -45,12 +45,21 @@ def test_the_flags_of_the_shell_are_the_same_when_they_are_expanded_once_more() 
     assert more == first
 
 
-def test_a_package_of_several_names_is_missing_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("user", "right"),
+    [
+        (0, (["apt-get update -qq", "installing offered offered"], "")),
+        (1000, ([], "missing packages; as root: apt-get install offered offered\n")),
+    ],
+)
+def test_a_package_of_several_names_is_missing_once(
+    tmp_path: Path, user: int, right: tuple[list[str], str]
+) -> None:
     """The first name that is installed is enough; with a comma at the end, none is needed."""
     (tmp_path / "dpkg-query").write_text("#!/bin/sh\ncase $* in *there) printf installed;; *) exit 1;; esac")
     (tmp_path / "apt-get").write_text("#!/bin/sh\necho apt-get $*")
     (tmp_path / "apt-cache").write_text("#!/bin/sh\ncase $* in *offered) echo Package;; esac")
-    (tmp_path / "id").write_text("#!/bin/sh\necho 0")
+    (tmp_path / "id").write_text(f"#!/bin/sh\necho {user}")
     for program in tmp_path.iterdir():
         program.chmod(0o755)
     packages = "there gone,there gone,offered,offered never, offered,"
@@ -61,9 +70,10 @@ def test_a_package_of_several_names_is_missing_once(tmp_path: Path) -> None:
         f"PACKAGES={packages}",
         f"PATH={tmp_path}:{os.environ['PATH']}",
     ]
-    result = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines() == ["apt-get update -qq", "installing offered offered"]
-    assert result.stderr == "left out, since this system does not have it: never\n"
+    result = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.stdout.splitlines() == right[0]
+    assert result.stderr.startswith(f"left out, since this system does not have it: never\n{right[1]}")
+    assert result.returncode == (2 if user else 0)
 
 
 def test_no_list_of_what_is_checked_has_a_folder_of_somebody_else(checkout: Path) -> None:
