@@ -57,13 +57,17 @@ def explorer(evidence: Evidence) -> Explorer | None:
     compared = [_of_metric(part.ratios, part.metric, campaign) for part in evidence.parts if len(part.ratios)]
     if not compared:
         return None
-    with_cases = {label for part in evidence.parts if len(part.ratios) for label in part.ratios["variant"]}
+    of_metrics = [*compared, *_others(frame, campaign, compared)]
     document = {
         "factors": list(_factors(campaign)),
-        "arms": _arms(campaign, with_cases),
+        "arms": _arms(campaign, {place for cases in of_metrics for place in cases["variant"]}),
         "variants": [variant["label"] for variant in campaign.variants],
         "workloads": list(short_names(campaign).values()),
-        "metrics": [*compared, *_others(frame, campaign, compared)],
+        "metrics": of_metrics,
+        "compared": [
+            {"title": metric.title, "more": metric.more_is_better}
+            for metric in map(metrics.of, metrics.of_workloads(campaign).values())
+        ],
         "trials": _trials(frame, campaign),
         "replay": repeating.replay(campaign, evidence.database.address),
         "diff": repeating.diff(campaign, evidence.database.address),
@@ -119,14 +123,14 @@ def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
         }
 
 
-def _arms(campaign: CampaignInfo, with_cases: Collection[str]) -> list[dict[str, Any]]:
+def _arms(campaign: CampaignInfo, with_cases: Collection[int]) -> list[dict[str, int]]:
     """Return the variants that have a case, and their baselines, by their places in the design."""
     order = [variant["label"] for variant in campaign.variants]
-    return [
+    arms = [
         {"variant": order.index(arm), "baseline": order.index(baseline)}
         for arm, baseline in baselines_of(campaign).items()
-        if arm in with_cases
     ]
+    return [arm for arm in arms if arm["variant"] in with_cases]
 
 
 def _of_metric(ratios: pd.DataFrame, metric: Metric, campaign: CampaignInfo) -> dict[str, Any]:
@@ -196,12 +200,13 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     compared = metrics.of_workloads(campaign)
     key = ["variant", "workload", "point"]
     most = _MOST_TRIALS // max(1, len(frame[key].drop_duplicates()))
-    listed = frame.sort_values("repetition", kind="stable").groupby(key, observed=True, sort=False).head(most)
+    in_order = frame.sort_values("repetition", kind="stable")
     cases: dict[str, list[Any]] = {}
-    for workload, rows in listed.groupby("workload", observed=True, sort=False):
-        values = outcomes.values(rows, metrics.of(compared[str(workload)]))
-        columns = (rows[name].tolist() for name in ("variant", "point", "id", "state", "repetition"))
-        for variant, point, trial, state, repetition, value in zip(*columns, values, strict=True):
+    for workload, of_workload in in_order.groupby("workload", observed=True, sort=False):
+        values = outcomes.values(of_workload, metrics.of(compared[str(workload)]))
+        rows = of_workload.assign(value=values).groupby(key, observed=True, sort=False).head(most)
+        columns = (rows[name].tolist() for name in ("variant", "point", "id", "state", "repetition", "value"))
+        for variant, point, trial, state, repetition, value in zip(*columns, strict=True):
             ids, numbers, states, repetitions = cases.setdefault(
                 f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}, []]
             )

@@ -60,7 +60,7 @@ function rowsOf(metric) {
 }
 
 function number(value) {
-  return value === "∞" ? Infinity : value;
+  return { "∞": Infinity, "-∞": -Infinity }[value] ?? value;
 }
 
 // Whether a case passes the filters; those of the factor `but` are left out.
@@ -189,21 +189,24 @@ function writeCounts() {
     `${kept.length} of ${rows.length} cases are kept. ${some}Ratios ${metric.more ? "above" : "below"} 1: the variant helps.`;
 }
 
-// The trials of a case beside those of its baseline, by repetition; the worst for the arm first.
+// The trials of a case beside those of its baseline, by repetition; the worst for the arm first. A failure or a timeout is
+// worse than any value. A pair that nobody can judge is among the last.
 function pairsOf(row, arm) {
+  const { more } = found.compared[row.workload];
   const sides = ["baseline", "variant"].map((side) => {
     const [ids, values, states, repetitions] = found.trials.cases[`${arm[side]},${row.workload},${row.point}`] ?? [[], [], {}, []];
-    return new Map(ids.map((id, n) => [repetitions[n], { id, value: states[n] ? null : values[n], text: states[n] ?? text(values[n]) }]));
+    return new Map(ids.map((id, n) => [repetitions[n], { id, value: number(values[n]) ?? NaN, text: states[n] ?? text(values[n]) }]));
   });
-  const missing = { value: null, text: "–" };
+  const missing = { value: NaN, text: "–" };
   const all = [...new Set(sides.flatMap((side) => [...side.keys()]))].map((repetition) => {
     const [baseline, trial] = sides.map((side) => side.get(repetition) ?? missing);
-    const known = typeof baseline.value === "number" && typeof trial.value === "number" && baseline.value > 0;
-    return { repetition, baseline, arm: trial, ratio: known ? trial.value / baseline.value : null };
+    const known = baseline.value > 0 && trial.value >= 0 && Math.max(baseline.value, trial.value) < Infinity;
+    // The worst share is 0, as a trial has it that did not get through.
+    const [over, of] = [baseline.value, trial.value].map((value) => (more ? Math.max(value, 0) : value));
+    const far = Number.isNaN(of / over) ? -Infinity : (more ? -1 : 1) * (of / over);
+    return { repetition, baseline, arm: trial, ratio: known ? trial.value / baseline.value : null, far };
   });
-  const worse = found.metrics[0].more ? -1 : 1;
-  const far = (pair) => (pair.ratio === null ? -Infinity : worse * pair.ratio);
-  return all.sort((a, b) => (far(a) === far(b) ? a.repetition - b.repetition : far(b) - far(a)));
+  return all.sort((a, b) => (a.far === b.far ? a.repetition - b.repetition : b.far - a.far));
 }
 
 function writeChosen() {
@@ -225,7 +228,7 @@ function writeChosen() {
   const table = element(
     "table",
     { className: "pairs" },
-    element("caption", {}, `Pairs of trials that met the same losses: ${found.metrics[0].title}`),
+    element("caption", {}, `Pairs of trials that met the same losses: ${found.compared[row.workload].title}`),
     element("thead", {}, element("tr", {}, ...["repetition", found.variants[arm.baseline], found.variants[arm.variant], "ratio", "both over one axis"].map((head) => element("th", {}, head)))),
     element(
       "tbody",
@@ -423,7 +426,7 @@ async function draw() {
   factors.replaceChildren(...places);
   const wide = Math.max(180, ranks.clientWidth - 75);
   const narrow = places.length ? Math.max(180, places[0].clientWidth - 75) : 0;
-  const x = { field: "share", type: "quantitative", scale: { domain: [0, 100], nice: false }, axis: { title: "share of the kept cases with at most this ratio (%)", format: ".4~r" } };
+  const x = { field: "share", type: "quantitative", scale: { domain: [0, 100], nice: false }, axis: { title: "rank of the kept cases by their ratio (%)", format: ".4~r" } };
   await embed(ranks, spec(x, end, wide, 230), null);
   for (const [n, place] of places.entries()) {
     if (current !== drawing) return;

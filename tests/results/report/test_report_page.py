@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, product
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
@@ -17,9 +17,18 @@ from fecbench.results.metrics.units import size
 from fecbench.results.report import tables
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.records import (
+    CampaignInfo,
+    NewCampaign,
+    State,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    Workload,
+)
 from tests.results.pages import page_of
 from tests.support.browsing import PATIENCE_MS, grave, launched, needs_chromium
+from tests.support.campaigns import new_campaign, trial, variants, workload
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
 SCREEN: ViewportSize = {"width": 1200, "height": 1000}
@@ -352,6 +361,40 @@ def test_the_keyboard_alone_shows_a_case_its_trials_and_the_command(explored: Pa
     row = choice.locator("tbody tr", has_text=pair)
     baseline, arm, ratio = (float(text) for text in row.locator("td.number").all_inner_texts()[1:4])
     assert ratio == pytest.approx(arm / baseline, rel=0.01)
+
+
+@needs_chromium
+@pytest.mark.usefixtures("unmade")
+def test_pairs_are_named_and_ordered_by_what_their_own_workload_compares(tab: Page, tmp_path: Path) -> None:
+    """The worst pair comes first: of times the one in which the arm timed out, of shares the least one."""
+    share = "messages.on_time_ratio_50ms"
+    values = {"off": (1.0, 0.8, 1.0), "fec": (0.9, 0.4, 0.5)}
+    with Database.open(str(tmp_path / "page.sqlite"), create=True) as database:
+        campaign = database.create_campaign(
+            new_campaign(
+                points=[{"owd_ms": 5.0}, {"owd_ms": 9.0}],
+                variants=variants("off", "fec"),
+                workloads=[workload("times"), {**workload("shares", "messages"), "metric": share}],
+                repetitions=3,
+            )
+        )
+        for label, point, (repetition, value) in product(values, (0, 1), enumerate(values["off"])):
+            state: State = "timeout" if (label, repetition) == ("fec", 2) else "ok"
+            of_share = {"messages": {"on_time_ratio_50ms": values[label][repetition]}}
+            of_time = {"client": {"dct_s": value}}
+            for name, at, measured in (("times", state, of_time), ("shares", "ok", of_share)):
+                key = TrialKey(label, name, point, repetition)
+                database.record(campaign.id, trial(key, cast(State, at), metrics=measured))
+        tab.goto(report(database, campaign, tmp_path / "report").html.as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    for metric, name, order in (("0", "download completion time", "201"), ("1", "share of messages", "120")):
+        tab.get_by_label("metric", exact=True).select_option(metric)
+        tab.locator("#explore-ranks").focus()
+        tab.keyboard.press("Home")
+        chosen = tab.locator("#explore-chosen")
+        expect(chosen.locator("caption")).to_contain_text(name)
+        assert "".join(chosen.locator("tbody td:first-child").all_inner_texts()) == order
 
 
 @needs_chromium
