@@ -25,6 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from fecbench.errors import BadInput
 from fecbench.results import metrics
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.one_host import of_several_hosts
@@ -40,25 +41,30 @@ _CHOICE = (
 
 def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metric: str) -> pd.DataFrame:
     """One row a (workload, point, repetition) in which the baseline and each of these variants is ok, with a
-    value above 0, failed or timed out, all on one host: the logarithm of each one's ratio to the baseline, a
+    value, failed or timed out, all on one host: the logarithm of each one's ratio to the baseline, a
     column a variant, first the baseline's: 0.
 
     The ratio of a failure or a timeout is that of `results.analysis.pairing`: 0 or ∞, and its logarithm -∞
     or ∞, where one of the two got through; NaN where neither did, and so in the baseline's column where it
     did not.
+
+    Raises BadInput for a metric of which more is better, and for a value of 0 or below, which has no
+    logarithm: without its repetition, an arm would be judged by the others.
     """
     compared, values = metrics.of(metric), {}
+    if compared.more_is_better:
+        raise BadInput(f"metric {metric!r}: more of it is better: choose one of which less is")
     for label in dict.fromkeys([baseline, *variants]):
         of_label = values_of(frame, label, compared)
         values[label] = of_label[of_label["value"].notna()].set_index(PAIR)["value"]
     complete = pd.DataFrame(values).dropna().sort_index()
-    complete = complete[
-        (complete != 0).all(axis=1) & ~complete.index.isin(of_several_hosts(frame, list(values)))
-    ]
+    complete = complete[~complete.index.isin(of_several_hosts(frame, list(values)))]
+    if (complete <= 0).any(axis=None):
+        raise BadInput(f"metric {metric!r}: a value is 0 or below, so its ratio has no logarithm")
     logs = {}
     for label in values:
         arms = pd.DataFrame({"baseline": complete[baseline], "variant": complete[label]})
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # 0, of a timeout of the baseline
             logs[label] = np.log(ratio_of(arms, compared))
     return pd.DataFrame(logs)
 
@@ -145,15 +151,16 @@ def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series, margin: float) -> 
     gains = (halves[0][choice_of_halves[1]] + halves[1][choice_of_halves[0]]) / 2
     candidates = _as_good((halves[0] + halves[1]) / 2, margin)
     choice = min(candidates, key=costs.__getitem__)
-    error, freedom = float(gains.std() / math.sqrt(len(gains))), len(gains) - 1
+    mean, error, freedom = float(gains.mean()), float(gains.std() / math.sqrt(len(gains))), len(gains) - 1
     reach = t_quantile(1 - LEVEL / 2, freedom) * error
+    far = mean / error if error else math.copysign(math.inf, mean or 1.0)
     return {
         "chosen": choice,
         "as_good": len(candidates),
-        "ratio": math.exp(gains.mean()),
-        "low": math.exp(gains.mean() - reach),
-        "high": math.exp(gains.mean() + reach),
-        "p_value": t_beyond(-float(gains.mean()) / error, freedom) if error else 1.0,
+        "ratio": math.exp(mean),
+        "low": math.exp(mean - reach),
+        "high": math.exp(mean + reach),
+        "p_value": t_beyond(-far, freedom),
         "halves_agree": choice_of_halves == [choice, choice],
     }
 

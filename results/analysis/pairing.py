@@ -330,7 +330,8 @@ def baseline_of(campaign: CampaignInfo) -> str | None:
 
 def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
     """Return the baseline's label of each variant that is compared, in the order of the design: its own,
-    or else `baseline_of`, if one timer took the times of both."""
+    or else `baseline_of`, if one timer took the times of both. One that a selection of arms
+    leaves out is none."""
     usual = baseline_of(campaign)
 
     def baseline(label: str, own: str | None) -> str | None:
@@ -343,7 +344,8 @@ def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
         for variant in campaign.variants
         if not variant["baseline"]
     }
-    return {label: of_variant for label, of_variant in compared_with.items() if of_variant}
+    labels = {variant["label"] for variant in campaign.variants}
+    return {label: of_variant for label, of_variant in compared_with.items() if of_variant in labels}
 
 
 def with_fec(campaign: CampaignInfo) -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fecbench.errors import BadInput
 from fecbench.results.analysis.choosing import choices, log_ratios
 from fecbench.results.analysis.intervals import FEWEST
 from tests.results.analysis.outcomes import KEYS, OFF, XOR, frame_with
@@ -67,6 +68,27 @@ def test_where_nothing_was_ever_lost_there_is_no_gain_and_no_warning() -> None:
     table = choices(logs_of({}, 100, spread=0.0), COSTS, cells_of(100, 2))
     assert table["variant"].tolist() == [OFF_ARM] * 2
     assert table[["ratio", "low", "high"]].eq(1).all(axis=None)
+
+
+def test_a_gain_without_any_spread_is_a_discovery() -> None:
+    table = choices(logs_of({"code 1": math.log(0.5)}, 100, spread=0.0), COSTS, cells_of(100, 2))
+    assert table["variant"].tolist() == ["code 1"] * 2
+    assert table[["ratio", "low", "high"]].to_numpy() == pytest.approx(0.5)
+    harm = choices(logs_of(dict.fromkeys(CODES, math.log(2)), 100, spread=0.0), COSTS, cells_of(100, 2))
+    assert harm["variant"].tolist() == [OFF_ARM] * 2
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_values_without_a_logarithm_are_refused_and_not_left_out(value: float) -> None:
+    outcomes = {key: ("ok", value if key == KEYS[0] else 2.0) for key in KEYS}
+    with pytest.raises(BadInput, match=r"'client\.dct_s': a value is 0 or below"):
+        log_ratios(frame_with(outcomes), OFF, [OFF, XOR], "client.dct_s")
+
+
+def test_a_metric_of_which_more_is_better_is_refused() -> None:
+    frame = frame_with(dict.fromkeys(KEYS, ("ok", 2.0))).assign(**{"messages.on_time_ratio_50ms": 1.0})
+    with pytest.raises(BadInput, match=r"'messages\.on_time_ratio_50ms': more of it is better"):
+        log_ratios(frame, OFF, [OFF, XOR], "messages.on_time_ratio_50ms")
 
 
 def test_a_cell_of_too_few_points_says_nothing() -> None:
