@@ -96,18 +96,19 @@ class Estimate:
     high: float = math.nan
 
     @classmethod
-    def of_mean(cls, values: pd.Series, level: float = LEVEL) -> Self:
-        """The mean of values that are not negative, and Student's interval of confidence 1 - `level`; none of
-        fewer than FEWEST values, and none where one is ∞: so is the mean then.
+    def of_mean(cls, values: pd.Series, level: float = LEVEL, least: float = 0.0) -> Self:
+        """The mean of values that are at least `least`, and Student's interval of confidence 1 - `level`;
+        none of fewer than FEWEST values, and none where one is ∞: so is the mean then. NaN is no value.
 
         The interval takes the mean of so many values for normal: it knows nothing of a great value that is
         too rare to be among them.
         """
+        values = values.dropna()
         if len(values) < FEWEST or np.isinf(values).any():
             return cls(float(values.mean()))
         half = t_quantile(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
         mean = float(values.mean())
-        return cls(mean, max(0, mean - half), mean + half)
+        return cls(mean, max(least, mean - half), mean + half)
 
     def below(self, bound: float) -> bool | None:
         return True if self.high < bound else False if self.low >= bound else None

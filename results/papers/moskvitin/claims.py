@@ -7,6 +7,7 @@ ours is as much faster than its own baseline.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -154,14 +155,16 @@ def _of_columns(
             less, more = (of_cells.get((size_bytes, loss), Estimate()) for loss in LOSSES[1:])
             slides = [TABLE[size_bytes, loss].without_ms / 1000 for loss in LOSSES[1:]]
             least = slides[0] / slides[1] / (1 + margin_of(campaign, size_bytes, of_mean=True))
+            ratio = ours(less.value / more.value, ".2f")
+            of_less, of_more = (shown(mean.value, ".1f") for mean in (less, more))
             yield Claim(
                 f"{baseline}: {direction}s of {size(size_bytes)}, mean time at 3 % loss / at 7 %",
                 f"{slides[0] / slides[1]:.1f} ({slides[0]:.1f} / {slides[1]:.1f} s)",
-                f"{less.value / more.value:.2f} ({shown(less.value, '.1f')} / {shown(more.value, '.1f')} s)",
+                NOT_MEASURED if math.isnan(less.value + more.value) else f"{ratio} ({of_less} / {of_more} s)",
                 holds=less.exceeds(more, least - 1),
                 in_direction=less.exceeds(more),
                 size=f"above {least:.2g}",
-                ours=ours(less.value / more.value, ".2f"),
+                ours=ratio,
             )
 
 

@@ -6,6 +6,7 @@ own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -204,9 +205,7 @@ def claims_of_fig5_31(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
 
 def _mean(values: pd.Series) -> Estimate:
     """Return the mean over points of a difference of either sign."""
-    least = min(0.0, float(values.min())) if len(values) else 0.0
-    above = Estimate.of_mean(values - least)
-    return Estimate(above.value + least, above.low + least, above.high + least)
+    return Estimate.of_mean(values, least=-math.inf)
 
 
 def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:

@@ -241,6 +241,15 @@ def test_the_interval_of_a_mean_ends_where_students_test_rejects(values: list[fl
     assert stats.ttest_1samp(values, estimate.high).pvalue == pytest.approx(0.05)
     if estimate.low > 0:
         assert stats.ttest_1samp(values, estimate.low).pvalue == pytest.approx(0.05)
+    assert Estimate.of_mean(pd.Series([*values, math.nan])) == estimate
+
+
+def test_the_interval_of_a_difference_of_either_sign_may_end_below_all_values() -> None:
+    values = pd.Series([-1.0] * 5 + [9.0])
+    estimate = Estimate.of_mean(values, least=-math.inf)
+    assert estimate.low < -1
+    for end in (estimate.low, estimate.high):
+        assert stats.ttest_1samp(values, end).pvalue == pytest.approx(0.05)
 
 
 def test_a_mean_of_five_values_has_no_interval() -> None:
