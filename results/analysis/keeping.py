@@ -19,11 +19,11 @@ LOSSES = "losses"
 
 def kept(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, least: float = LEAST) -> pd.DataFrame:
     """One row a (workload, variant, point) with a trial that measured the metric, a share, failed or timed
-    out: `share`, the design's statistic over repetitions (0 for the latter), and `kept`, whether that is
-    `least` or more."""
+    out, and with enough of them for a p95: `share`, the design's statistic over repetitions (0 for the
+    latter), and `kept`, whether that is `least` or more."""
     place = ["workload", "variant", "point"]
     counted = frame[place].assign(share=outcomes.shares(frame, of(metric))).dropna(subset="share")
-    shares = by_group(counted, place, "share", campaign.statistic, more_is_better=True).reset_index()
+    shares = by_group(counted, place, "share", campaign.statistic, more_is_better=True).dropna().reset_index()
     return shares.assign(kept=shares["share"] >= least)
 
 

@@ -126,11 +126,17 @@ def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo, with_worst: bool =
         values = outcomes.values(frame, metrics.of(metric))
         has_value = values.notna() if with_worst else np.isfinite(values)
         measured |= has_value & frame["workload"].isin(labels)
-    ok = frame.loc[measured, ["workload", "point", "repetition", "variant"]]
-    variants = ok.groupby("workload", observed=True)["variant"].nunique()
+    return of_whole_groups(frame, measured)
+
+
+def of_whole_groups(frame: pd.DataFrame, measured: pd.Series) -> pd.Series:
+    """Whether each trial is one of these, `measured`, and of a group in which each variant has one that has
+    any in this workload."""
+    some = frame.loc[measured, ["workload", "point", "repetition", "variant"]]
+    variants = some.groupby("workload", observed=True)["variant"].nunique()
     # A variant has one trial in a group, so as many variants as trials.
-    in_group = ok.groupby(["workload", "point", "repetition"], observed=True)["variant"].transform("size")
-    whole = in_group == np.asarray(ok["workload"].map(variants.to_dict()))
+    in_group = some.groupby(["workload", "point", "repetition"], observed=True)["variant"].transform("size")
+    whole = in_group == np.asarray(some["workload"].map(variants.to_dict()))
     return whole.reindex(frame.index, fill_value=False)
 
 

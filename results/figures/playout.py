@@ -18,6 +18,7 @@ from matplotlib.ticker import PercentFormatter
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.intervals import LEVEL, median_interval
 from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.analysis.summary import of_whole_groups
 from fecbench.results.figures.curves import curve
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.seaborn_alone import sns
@@ -42,15 +43,19 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) ->
     variant.
 
     Each share is the median over points of the design's statistic over repetitions; a trial that failed or
-    timed out has no message in time. The band is the interval of that median over points, where there are
-    enough of them.
+    timed out has no message in time. All trials are of whole groups (`summary.of_whole_groups`): no variant
+    is drawn in other networks than the others. The band is the interval of that median over points, where
+    there are enough of them.
     """
     columns = playouts(frame)
     ok = frame["state"] == "ok"
     sent = ok & frame[list(columns.values())].notna().any(axis=1) if columns else ok & False
     if not sent.any():
         raise NothingToDraw("No trial that is ok sent messages, so there is no share on time to draw.")
-    is_drawn = frame["workload"].isin(set(frame.loc[sent, "workload"])) & (sent | outcomes.is_worst(frame))
+    has_messages = frame["workload"].isin(set(frame.loc[sent, "workload"]))
+    is_drawn = of_whole_groups(frame, has_messages & (sent | outcomes.is_worst(frame)))
+    if not is_drawn.any():
+        raise NothingToDraw("In no repetition did all variants send messages.")
     drawn_trials = frame[is_drawn].assign(
         **{name: outcomes.shares(frame, of(name))[is_drawn] for name in columns.values()}
     )
@@ -119,20 +124,21 @@ def latency_ecdf(
 ) -> Figure:
     """The distribution of the latency of messages, a panel a workload and a line a variant.
 
-    `series` is that of messages, as `frames.series` gives it, and `frame` has the trials. A message that
-    never was whole is in no step, so that a curve ends at the share of those that were. No message counts as
-    whole of a trial that failed or timed out, of which there is no series: as many as the others of that
-    variant have in the mean.
+    `series` is that of messages, as `frames.series` gives it, and `frame` has the trials: those that are ok
+    are drawn, of whole groups, as in `on_time`. A message that never was whole is in no step, so that a curve
+    ends at the share of those that were. No message counts as whole of a trial that failed or timed out: as
+    many as the others of that variant have in the mean.
     """
+    place = ["workload", "variant"]
+    has_series = (frame["state"] == "ok") & frame["id"].isin(series["id"])
+    arms = pd.MultiIndex.from_frame(frame.loc[has_series, place].drop_duplicates())
+    is_of_arms = pd.Series(pd.MultiIndex.from_frame(frame[place]).isin(arms), frame.index)
+    counted = frame[of_whole_groups(frame, has_series | (is_of_arms & outcomes.is_worst(frame)))]
+    series = series[series["id"].isin(counted.loc[counted["state"] == "ok", "id"])]
     if series.empty or "whole_s" not in series:
         raise NothingToDraw("No variant left the series messages, so there is no latency to draw.")
     latency_ms = (1e3 * (series["whole_s"] - series["t_s"])).where(series["whole_s"] >= 0, np.inf)
     left = series.assign(latency_ms=latency_ms)
-    place = ["workload", "variant"]
-    has_series = pd.MultiIndex.from_frame(frame[place]).isin(
-        pd.MultiIndex.from_frame(left[place].drop_duplicates())
-    )
-    counted = frame[has_series]
     worst = counted[outcomes.is_worst(counted)].groupby(place, observed=True).size()
     drawn = [label for label in (w["label"] for w in campaign.workloads) if (left["workload"] == label).any()]
     known = left.loc[np.isfinite(left["latency_ms"]), "latency_ms"]

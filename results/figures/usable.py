@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.analysis.summary import of_whole_groups
 from fecbench.results.analysis.targets import half_interval, shares
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.seaborn_alone import sns
@@ -22,6 +23,7 @@ _NAMES = ("below 1", "1 to 2", "2 to 3", "3 to 5", "5 and more")
 border at 2 (moq.dev, "Forward? Error? Correction?", 2024)."""
 _BORDER = 1.5  # between the second class and the third one
 _PANEL = 2.2  # inches high
+_TRIAL = ["workload", "point", "variant", "repetition"]
 
 
 def usable_over_targets(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
@@ -29,13 +31,19 @@ def usable_over_targets(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Give
     of network and baseline, and a line for each variant.
 
     A value is the mean over the networks and targets of a class, and over repetitions, with the 95 %
-    interval over these. A broken line stands at two round trips.
+    interval over these, of whole groups (`summary.of_whole_groups`): no variant is drawn in other networks
+    than the others. A broken line stands at two round trips.
 
     Raises NothingToDraw for a campaign without live broadcasts, or whose design says no delay.
     """
     table = shares(frame, campaign)
     if table.empty:
         raise NothingToDraw("No trial broadcast live video over a link of known delay: there is no target.")
+    trials = table[_TRIAL].drop_duplicates()
+    whole = trials[of_whole_groups(trials, pd.Series(True, trials.index))]
+    if whole.empty:
+        raise NothingToDraw("In no repetition did all variants broadcast live video.")
+    table = table.merge(whole, on=_TRIAL)
     classes = pd.cut(table["round_trips"], _CLASSES, right=False, labels=_NAMES)
     place = ["workload", "network", "variant", "class", "repetition"]
     values = table.assign(**{"class": classes}).groupby(place, observed=True)["share"].mean().reset_index()
@@ -113,4 +121,4 @@ def _where_several(panels: list[tuple[str, str, list[str]]], workload: str, base
 
 
 def _trials(table: pd.DataFrame) -> int:
-    return len(table[["workload", "point", "variant", "repetition"]].drop_duplicates())
+    return len(table[_TRIAL].drop_duplicates())

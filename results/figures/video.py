@@ -16,6 +16,7 @@ from matplotlib.ticker import PercentFormatter
 
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.summary import of_whole_groups
 from fecbench.results.figures.curves import curve
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.seaborn_alone import sns
@@ -85,9 +86,9 @@ def scores(
     by_trial: Mapping[int, float], frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None
 ) -> Figure:
     """The distribution of the scores of P.1203, by trial: a panel a workload, a line a variant. A session
-    that failed or timed out has none."""
+    that failed or timed out is worse than any."""
     labels = _labels(frame, campaign)
-    values = frame["id"].map(dict(by_trial))
+    values = frame["id"].map(dict(by_trial)).mask(outcomes.is_worst(frame), -math.inf)
     size = (wide(), 1.6 + _PANEL * len(labels))
     with sheet(len(labels), size, ax, sharex=True, what="choose one workload") as page:
         for axes, label in zip(page.panels, labels, strict=True):
@@ -102,7 +103,9 @@ def scores(
 
 
 def _curves(axes: Axes, values: pd.Series, trials: pd.DataFrame, campaign: CampaignInfo) -> None:
-    """The ECDF of the sessions of each variant; what is worse than any value is beyond the axis."""
+    """The ECDF of the sessions of each variant, of whole groups (`summary.of_whole_groups`); what is worse
+    than any value is beyond the axis."""
+    values = values.where(of_whole_groups(trials, values.notna()))
     known = values[np.isfinite(values)]
     if known.empty:
         return
@@ -116,7 +119,8 @@ def _curves(axes: Axes, values: pd.Series, trials: pd.DataFrame, campaign: Campa
 
 
 def pictures(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
-    """Draw the share of all segments by size of the picture: a panel a workload, a bar a variant.
+    """Draw the share of all segments by size of the picture, of whole groups (`summary.of_whole_groups`) of
+    ok trials: a panel a workload, a bar a variant.
 
     Raises NothingToDraw where no session is ok.
     """
@@ -126,7 +130,7 @@ def pictures(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -
     size = (wide(), 1.8 + (0.5 + 0.35 * len(variants)) * len(labels))
     with sheet(len(labels), size, ax, sharex=True, sharey=False, what="choose one workload") as page:
         for axes, label in zip(page.panels, labels, strict=True):
-            ok = frame[(frame["workload"] == label) & (frame["state"] == "ok")]
+            ok = frame[of_whole_groups(frame, (frame["workload"] == label) & (frame["state"] == "ok"))]
             shares_of_sizes(axes, ok, "variant", variants, shades, across=False)
             axes.set_title(label, loc="left")
             axes.set(xlabel="", ylabel="")

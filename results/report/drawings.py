@@ -192,16 +192,17 @@ def _of_messages(
         yield folder.draw(
             "on-time",
             "Share of messages that were whole within the playout delay, counted from when they were due: the"
-            " median over networks, with its 95 % interval. All delays are read from the same trials. Of one"
-            " that failed or timed out, no message was in time.",
+            " median over networks, with its 95 % interval. All delays are read from the same trials, of"
+            " repetitions that no variant lacks. Of one that failed or timed out, no message was in time.",
             lambda: figures.on_time(frame, campaign),
         )
     if series is not None:
         yield folder.draw(
             "latency",
             "Latency of each message, from when it was due until it was whole, of the variants that left the"
-            " series messages. A message that never was whole is in no step: a curve ends at the share of"
-            " those that were. No message counts as whole of a trial that failed or timed out.",
+            " series messages, in repetitions that none of these lacks. A message that never was whole is in"
+            " no step: a curve ends at the share of those that were. No message counts as whole of a trial"
+            " that failed or timed out.",
             lambda: figures.latency_ecdf(series, campaign, frame),
         )
     for label, metric in metrics.of_workloads(campaign).items():
@@ -221,7 +222,8 @@ def _of_live(folder: Drawer, frame: pd.DataFrame, campaign: CampaignInfo) -> Ite
             "targets",
             "Share of video frames that had arrived within the latency target with all before them in their"
             " group, over the target in round-trip times of the link without a queue. All targets are read"
-            " from the same trials; of one that failed or timed out, no frame is usable.",
+            " from the same trials, of repetitions that no variant lacks; of one that failed or timed out, no"
+            " frame is usable.",
             lambda: figures.usable_over_targets(frame, campaign),
         )
 
@@ -235,18 +237,20 @@ def _of_video(
     yield folder.draw(
         "sessions",
         "The share of sessions with at most this quality of experience (of live video: this latency), and the"
-        " share with at most this share of their time without a picture. One that failed or timed out is"
-        " worse than any.",
+        " share with at most this share of their time without a picture, in repetitions that no variant"
+        " lacks. One that failed or timed out is worse than any.",
         lambda: figures.sessions(frame, campaign),
     )
     yield folder.draw(
         "pictures",
-        "Which share of the segments that arrived had which size of the picture: the mean of all sessions.",
+        "Which share of the segments that arrived had which size of the picture: the mean of all sessions"
+        " of repetitions in which each variant has one.",
         lambda: figures.pictures(frame, campaign),
     )
     yield folder.draw(
         "p1203",
-        "Scores of ITU-T P.1203 in mode 0: the share of sessions with at most this score.",
+        "Scores of ITU-T P.1203 in mode 0: the share of sessions with at most this score. One that failed or"
+        " timed out is worse than any.",
         lambda: _scores(frame, campaign, scores),
     )
 

@@ -161,6 +161,18 @@ def test_the_figure_has_a_panel_for_each_kind_of_network(campaign: CampaignInfo)
     mpl.pyplot.close("all")
 
 
+def test_no_variant_is_drawn_in_other_networks_than_the_others(campaign: CampaignInfo) -> None:
+    frame = broadcasts(campaign, lambda *_: 0.5)
+    shares = list(frame.filter(like="live.on_time"))
+    frame.loc[frame["point"] % 4 > 1, shares] = 0.1  # the longer delay
+    frame.loc[~frame["variant"].isin(baselines_of(campaign)) & (frame["point"] > 1), "state"] = "invalid"
+    for axes in figures.usable_over_targets(frame, campaign).axes:
+        for line in axes.lines:
+            values = np.asarray(line.get_ydata(), float)
+            assert len(values) < 3 or values[np.isfinite(values)] == pytest.approx(0.5)
+    mpl.pyplot.close("all")
+
+
 def test_without_live_video_there_is_nothing_to_draw(campaign: CampaignInfo) -> None:
     frame = broadcasts(campaign, lambda *_: 1.0)
     with pytest.raises(NothingToDraw, match="no target"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,12 @@ def test_a_point_keeps_the_promise_when_its_statistic_over_repetitions_does(
     assert campaign.statistic == "median"
     assert table.loc[first, "share"].round(3).tolist() == [0.99, 0.98, 0.75]
     assert table.loc[first, "kept"].tolist() == [True, False, False]
+
+
+def test_a_point_of_too_few_repetitions_for_a_p95_is_neither_kept_nor_not(
+    campaign: CampaignInfo, trials: pd.DataFrame
+) -> None:
+    assert kept(trials, replace(campaign, statistic="p95"), METRIC).empty
 
 
 def test_a_time_limit_is_a_trial_without_messages_in_time_and_an_invalid_one_is_none(

@@ -11,10 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
+from fecbench.results.analysis.selection import chosen
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.playout import latency_ecdf, on_time
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Workload
+from tests.support.campaigns import types_of
 
 POINTS = 9
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -36,6 +38,7 @@ def trials(campaign: CampaignInfo, state: str = "ok") -> pd.DataFrame:
     """Return two repetitions; the share on time grows with the delay, and falls with the point."""
     return pd.DataFrame(
         {
+            "id": POINTS * 2 * (len(campaign.workloads) * arm + kind) + 2 * point + repetition,
             "variant": variant["label"],
             "workload": workload["label"],
             "point": point,
@@ -45,8 +48,8 @@ def trials(campaign: CampaignInfo, state: str = "ok") -> pd.DataFrame:
             "messages.on_time_ratio_25ms": 0.5 - point / 100,
             "messages.on_time_ratio_33.3ms": 0.6 - point / 100,
         }
-        for variant in campaign.variants
-        for workload in campaign.workloads
+        for arm, variant in enumerate(campaign.variants)
+        for kind, workload in enumerate(campaign.workloads)
         for point in range(POINTS)
         for repetition in range(2)
     )
@@ -94,14 +97,36 @@ def test_without_messages_or_without_a_trial_that_is_ok_there_is_nothing_to_draw
     with pytest.raises(NothingToDraw, match="No trial that is ok sent messages"):
         on_time(trials(campaign, "failed"), campaign)
     with pytest.raises(NothingToDraw, match="No trial that is ok sent messages"):
-        on_time(trials(campaign)[["variant", "workload", "point", "repetition", "state"]], campaign)
+        on_time(trials(campaign)[["id", "variant", "workload", "point", "repetition", "state"]], campaign)
+
+
+def test_no_variant_is_drawn_in_other_networks_than_the_others(campaign: CampaignInfo) -> None:
+    """Without this, a variant looks better where it lacks the worst networks."""
+    frame = trials(campaign)
+    lacks = (frame["variant"] == campaign.variants[0]["label"]) & (frame["point"] >= 6)
+    frame.loc[lacks, "state"] = "invalid"
+    first, *others = lines_of(on_time(frame, campaign))
+    assert all(line == first for line in others)
+    series = frame[["id", "variant", "workload"]].assign(t_s=0.0, whole_s=0.01 + frame["point"] / 100)
+    first, *others = lines_of(latency_ecdf(series, campaign, frame))
+    assert len({latency for latency, _ in first}) == 6 and all(line == first for line in others)
+
+
+def test_messages_of_a_variant_that_is_left_out_are_neither_drawn_nor_counted(campaign: CampaignInfo) -> None:
+    frame = trials(campaign)
+    series = frame[["id", "variant", "workload"]].assign(t_s=0.0, whole_s=0.01)
+    some, narrowed = chosen(
+        frame.astype(types_of(campaign)), campaign, [variant["label"] for variant in campaign.variants[:1]]
+    )
+    figure = latency_ecdf(series, narrowed, some)
+    assert f"{len(some)} messages of {len(some)} trials" in captions(figure)
 
 
 def test_the_curve_of_latencies_ends_at_the_share_of_messages_that_were_whole(campaign: CampaignInfo) -> None:
     label = campaign.variants[0]["label"]
     series = pd.DataFrame(
         {
-            "id": 1,
+            "id": 0,
             "variant": label,
             "workload": "messages-datagram",
             "t_s": [0.0, 0.1, 0.2, 0.3],
@@ -159,7 +184,7 @@ def test_the_curve_of_latencies_ends_below_1_where_trials_did_not_get_through(ca
         series = pd.DataFrame(
             [
                 (number, label, "messages-datagram", message / 10, message / 10 + 0.02)
-                for number in range(12)
+                for number in range(6, 18)  # of the points 3 to 8
                 for message in range(2)
             ],
             columns=["id", "variant", "workload", "t_s", "whole_s"],

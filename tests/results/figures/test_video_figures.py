@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.patches import Rectangle
 
-from fecbench.results.figures import NothingToDraw, pictures, session_over_time, sessions
+from fecbench.results.figures import NothingToDraw, pictures, scores, session_over_time, sessions
 from tests.results.papers.test_rquic2021 import OFF, XOR
 from tests.results.papers.test_rquic2021_video import sessions as planted
 
@@ -38,6 +38,29 @@ def test_curves_of_sessions_count_those_that_timed_out_as_worst() -> None:
     low, high = quality.get_xlim()
     values = [value for value in with_timeouts.get_xdata() if low < value < high]  # type: ignore[union-attr]
     assert len(values) == (frame["variant"] == XOR).sum() / 2
+
+
+def test_scores_count_sessions_that_timed_out_as_worst_and_draw_each_variant_in_the_same_groups() -> None:
+    frame, campaign = campaign_of_sessions()
+    is_xor, number = frame["variant"] == XOR, frame["repetition"]
+    frame = frame.assign(id=range(len(frame)))
+    frame.loc[is_xor & (number < 2), "state"] = "timeout"
+    frame.loc[is_xor & (number == 3), "state"] = "invalid"
+    ok = frame[frame["state"] == "ok"]
+    by_trial = dict(zip(ok["id"], 1 + ok["repetition"] / 10, strict=True))
+    (axes,) = scores(by_trial, frame, campaign).axes  # type: ignore[arg-type]
+    low, high = axes.get_xlim()
+    whole, with_timeouts = (
+        sorted({round(float(x), 6) for x in line.get_xdata() if low < x < high}) for line in axes.get_lines()
+    )
+    known = sorted(set(number) - {3})
+    assert whole == pytest.approx([1 + repetition / 10 for repetition in known])
+    assert with_timeouts == pytest.approx([1 + repetition / 10 for repetition in known if repetition > 1])
+    (_, of_timeouts) = axes.get_lines()
+    shares = dict(zip(of_timeouts.get_xdata(), of_timeouts.get_ydata(), strict=True))  # type: ignore[arg-type]
+    assert max(shares.values()) == 1
+    first = min(share for x, share in shares.items() if low < x < high)
+    assert first == pytest.approx(3 / len(known))
 
 
 def test_a_session_is_empty_from_the_beginning_of_a_stall_to_its_end() -> None:
