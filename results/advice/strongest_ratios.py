@@ -39,14 +39,18 @@ def recorded(campaigns: Iterable[Campaign]) -> pd.DataFrame:
     """The record: a row for each network, size, congestion control and controller, by kind of losses and in
     the order of the plan. The ratio of most pairs is kept of several for the same network, or else the first.
 
-    Raises BadInput where a size has fewer networks than advice asks.
+    Raises BadInput where a size has fewer networks than advice asks, and where an arm did not get through in
+    one of them.
     """
     parts = [part for campaign in campaigns for part in _arms(campaign)]
-    rows = pd.concat(parts, ignore_index=True)
-    rows = rows[np.isfinite(rows["ratio"]) & (rows["ratio"] > 0)].sort_values(
-        "pairs", ascending=False, kind="stable"
-    )
+    rows = pd.concat(parts, ignore_index=True).sort_values("pairs", ascending=False, kind="stable")
     rows = rows.drop_duplicates([*_CELL, *NETWORK])
+    is_number = np.isfinite(rows["ratio"]) & (rows["ratio"] > 0)
+    for cell, of_cell in rows[~is_number].groupby(_CELL):
+        raise BadInput(
+            f"{', '.join(map(str, cell))}: {len(of_cell)} networks have a ratio of 0 or ∞: an arm did not"
+            " get through, and without them the others would speak for it"
+        )
     rows = rows.assign(kind=pd.Categorical(kinds_of(rows), KINDS))
     for cell, of_cell in rows.groupby([*_CELL, "kind"], observed=True):
         if len(of_cell) <= NEAR:

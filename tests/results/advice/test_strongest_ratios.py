@@ -108,6 +108,16 @@ def test_a_size_with_fewer_networks_than_are_asked_is_refused_in_a_line() -> Non
         recorded([Stored("never-harms", LOSSES["never-harms"], points=40)])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("ratio", [0.0, np.inf])
+def test_a_network_in_which_an_arm_did_not_get_through_is_not_left_out(ratio: float) -> None:
+    campaign = Stored("never-harms", LOSSES["never-harms"])
+    ratios = campaign.intervals("Cubic, no FEC", f"Cubic, {SAFE}")
+    ratios.iloc[0, ratios.columns.get_loc("ratio")] = ratio
+    campaign.intervals = lambda *_: ratios  # type: ignore[method-assign]
+    with pytest.raises(BadInput, match="1 networks have a ratio of 0 or ∞"):
+        recorded([campaign])  # type: ignore[list-item]
+
+
 def test_controllers_that_were_not_run_again_keep_their_rows() -> None:
     before = recorded([Stored(name, losses) for name, losses in LOSSES.items()])  # type: ignore[arg-type]
     again = [Stored(name, losses, pairs=5, arms=(SAFE,)) for name, losses in LOSSES.items()]
