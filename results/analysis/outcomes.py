@@ -54,14 +54,19 @@ def shares(frame: pd.DataFrame, metric: Metric) -> pd.Series:
     return values(frame, metric).clip(lower=0.0)
 
 
-def lacking(frame: pd.DataFrame) -> str:
+def lacking(frame: pd.DataFrame, metric: Metric | None = None) -> str:
     """Return how many trials of each variant failed or timed out, for the caption of a figure that cannot
-    draw them; "" for none: "failed or timed out: A 3 of 40, B 12 of 40"."""
+    draw them; "" for none: "failed or timed out: A 3 of 40, B 12 of 40". With `metric`, those are counted,
+    too, in which it is absent and that is the worst."""
     counted = frame[frame["state"].isin(COUNTED)]
-    by_variant = is_worst(counted).groupby(counted["variant"], observed=True).agg(["sum", "size"])
+    worst = is_worst(counted) if metric is None else values(counted, metric) == metric.worst
+    reasons = (
+        "failed or timed out" if worst.equals(is_worst(counted)) else "failed, timed out or lost too much"
+    )
+    by_variant = worst.groupby(counted["variant"], observed=True).agg(["sum", "size"])
     counts = [
         f"{variant} {missed:,} of {size:,}"
         for variant, missed, size in by_variant.itertuples(name=None)
         if missed
     ]
-    return f"failed or timed out: {', '.join(counts)}" if counts else ""
+    return f"{reasons}: {', '.join(counts)}" if counts else ""

@@ -94,7 +94,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "", *, ax: 
                 for label, look in look_of.items()
             ]
         )
-        missing = outcomes.lacking(trials)
+        missing = outcomes.lacking(trials, compared)
         of_missing = f" · in no box, and may decide: {missing}" if missing else ""
         detail = f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}{of_lines}{of_missing}"
         drawn.heading(compared.question, detail)

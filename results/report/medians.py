@@ -38,6 +38,8 @@ def medians_of(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame)
     """
     names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
     whole = whole_groups(frame, campaign)
+    if with_worst := {name: outcomes.values(frame, of(name)) for name in names if of(name).absent_is_worst}:
+        frame = frame.assign(**with_worst)
     for workload, metric in of_workloads(campaign).items():
         trials = frame.loc[
             whole & (frame["workload"] == workload), ["variant", "point", "repetition", *names]
@@ -51,7 +53,7 @@ def medians_of(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame)
         if metric in of_variants.index:
             of_variants.loc[metric] = of_workload[median_column(campaign)]
         groups = len(trials[["point", "repetition"]].drop_duplicates())
-        lacking = outcomes.lacking(frame[frame["workload"] == workload])
+        lacking = outcomes.lacking(frame[frame["workload"] == workload], of(metric))
         yield Medians(workload, groups, lacking, of_variants.dropna(how="all"))
 
 

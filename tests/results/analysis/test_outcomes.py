@@ -12,8 +12,8 @@ import pandas as pd
 from fecbench.results import figures, metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.keeping import kept
-from fecbench.results.analysis.summary import whole_groups
-from fecbench.results.report.medians import as_pairs_have_them
+from fecbench.results.analysis.summary import summary, whole_groups
+from fecbench.results.report.medians import as_pairs_have_them, medians_of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import STATES, CampaignInfo, TrialKey, Workload
 from tests.results.analysis.outcomes import KEYS, OFF, XOR, frame_with
@@ -64,6 +64,18 @@ def test_boxes_say_how_many_of_which_variant_they_lack(filled: Filled) -> None:
     assert f"in no box, and may decide: failed or timed out: {XOR} 4 of 12" in printed
     assert int(whole_groups(frame, campaign).sum()) == 16
     assert int(whole_groups(frame, campaign, with_worst=True).sum()) == 24
+
+
+def test_a_percentile_that_is_absent_since_too_much_was_lost_counts_in_medians_and_is_told(
+    filled: Filled,
+) -> None:
+    _, campaign = filled({}, workloads=[Workload(label="it", name="messages", parameters={}, metric=SHARE)])
+    frame = of_twenty(lambda variant, n: math.nan if (variant, n > 8) == (XOR, True) else 5.0, P95, "it")
+    frame = frame.assign(**{SHARE: 0.5})
+    (medians,) = medians_of(frame, campaign, summary(frame, campaign))
+    assert medians.table.loc[P95].to_dict() == {OFF: 5.0, XOR: math.inf}
+    printed = " ".join(text.get_text() for text in figures.boxes(frame, campaign, P95).texts)
+    assert f"failed, timed out or lost too much: {XOR} 11 of 20" in " ".join(printed.split())
 
 
 def of_twenty(values: Callable[[str, int], float], name: str, workload: str) -> pd.DataFrame:
