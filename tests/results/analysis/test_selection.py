@@ -1,4 +1,4 @@
-"""What a selection of arms and workloads says is what a campaign of these alone would say."""
+"""A selection of arms and workloads says the same as a campaign of these alone."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def plant(
                     name,
                     points=[{"owd_ms": 5 + n} for n in range(POINTS)],
                     variants=[variant_of(label) for label in COMPARED_WITH if label in arms],
-                    workloads=[each for each in WORKLOADS if each["label"] in workloads],
+                    workloads=[work for work in WORKLOADS if work["label"] in workloads],
                     repetitions=REPETITIONS,
                 )
             )
             records: tuple[list[TrialRecord], list[TrialRecord]] = ([], [])
-            for point, each, repetition, label in product(
+            for point, work, repetition, label in product(
                 range(POINTS), WORKLOADS, range(REPETITIONS), COMPARED_WITH
             ):
-                key = TrialKey(label, each["label"], point, repetition)
+                key = TrialKey(label, work["label"], point, repetition)
                 state = chance.choices(["ok", "timeout", "failed", "invalid"], [8, 1, 1, 1])[0]
                 share = chance.random()
                 measured = {"client": {"dct_s": 1 + share}, "messages": {"on_time_ratio_50ms": share}}
                 record = trial(key, cast(State, state), "?", metrics=measured)
                 is_run, host = chance.random() < 0.8, chance.random() < 0.1
-                if is_run and label in arms and each["label"] in workloads:
+                if is_run and label in arms and work["label"] in workloads:
                     records[host].append(record)
             for host, of_host in zip(("one", "two"), records, strict=True):
                 database.record_all(campaign.id, of_host, database.start(campaign.id, host, {}).id)
@@ -73,11 +73,11 @@ def variant_of(label: str) -> Variant:
 def test_a_selection_says_what_a_campaign_of_it_alone_would_say(
     tmp_path: Path, arms: list[str], workloads: list[str]
 ) -> None:
-    labels = [each["label"] for each in WORKLOADS]
+    labels = [work["label"] for work in WORKLOADS]
     whole = plant(tmp_path / "whole.sqlite", 1, list(COMPARED_WITH), labels)
     baselines = baselines_of(whole[1])
-    kept = {*arms, *(baselines[arm] for arm in arms)} if arms else set(COMPARED_WITH)
-    alone = plant(tmp_path / "alone.sqlite", 1, list(kept), workloads or labels)
+    arms_left = {*arms, *(baselines[arm] for arm in arms)} if arms else set(COMPARED_WITH)
+    alone = plant(tmp_path / "alone.sqlite", 1, list(arms_left), workloads or labels)
     some = chosen(*whole, arms, workloads)
     pd.testing.assert_frame_equal(summary_table(*some), summary_table(*alone))
-    assert set(baselines_of(some[1]).values()) <= kept
+    assert set(baselines_of(some[1]).values()) <= arms_left

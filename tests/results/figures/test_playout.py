@@ -101,7 +101,7 @@ def test_without_messages_or_without_a_trial_that_is_ok_there_is_nothing_to_draw
 
 
 def test_no_variant_is_drawn_in_other_networks_than_the_others(campaign: CampaignInfo) -> None:
-    """Without this, a variant looks better where it lacks the worst networks."""
+    """A variant that lacks the worst networks would look better."""
     frame = trials(campaign)
     lacks = (frame["variant"] == campaign.variants[0]["label"]) & (frame["point"] >= 6)
     frame.loc[lacks, "state"] = "invalid"

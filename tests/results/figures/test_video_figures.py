@@ -53,14 +53,16 @@ def test_scores_count_sessions_that_timed_out_as_worst_and_draw_each_variant_in_
     whole, with_timeouts = (
         sorted({round(float(x), 6) for x in line.get_xdata() if low < x < high}) for line in axes.get_lines()
     )
-    known = sorted(set(number) - {3})
-    assert whole == pytest.approx([1 + repetition / 10 for repetition in known])
-    assert with_timeouts == pytest.approx([1 + repetition / 10 for repetition in known if repetition > 1])
+    repetitions = sorted(set(number) - {3})
+    assert whole == pytest.approx([1 + repetition / 10 for repetition in repetitions])
+    assert with_timeouts == pytest.approx(
+        [1 + repetition / 10 for repetition in repetitions if repetition > 1]
+    )
     (_, of_timeouts) = axes.get_lines()
     shares = dict(zip(of_timeouts.get_xdata(), of_timeouts.get_ydata(), strict=True))  # type: ignore[arg-type]
     assert max(shares.values()) == 1
     first = min(share for x, share in shares.items() if low < x < high)
-    assert first == pytest.approx(3 / len(known))
+    assert first == pytest.approx(3 / len(repetitions))
 
 
 def test_a_session_is_empty_from_the_beginning_of_a_stall_to_its_end() -> None:

@@ -392,9 +392,9 @@ def test_pairs_are_named_and_ordered_by_what_their_own_workload_compares(tab: Pa
         tab.get_by_label("metric", exact=True).select_option(metric)
         tab.locator("#explore-ranks").focus()
         tab.keyboard.press("Home")
-        chosen = tab.locator("#explore-chosen")
-        expect(chosen.locator("caption")).to_contain_text(name)
-        assert "".join(chosen.locator("tbody td:first-child").all_inner_texts()) == order
+        panel = tab.locator("#explore-chosen")
+        expect(panel.locator("caption")).to_contain_text(name)
+        assert "".join(panel.locator("tbody td:first-child").all_inner_texts()) == order
 
 
 @needs_chromium
