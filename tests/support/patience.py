@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +18,9 @@ from fecbench.runners.trial.judge import Judgement
 from fecbench.runners.trial.site import Commands
 from tests.support.trials import Trials
 
-MOST_TRIES = 6
+MOST_TRIES = 12
+PATIENCE_S = 300  # after which nothing is tried again
+LONGEST_PAUSE_S = 5
 PRIORITY = 1  # below the wire
 T = TypeVar("T")
 
@@ -35,12 +38,17 @@ def ahead() -> Iterator[None]:
 
 
 def patiently(attempt: Callable[[int], T], disturbed: Callable[[T], bool]) -> T:
-    """Return the result of the last `attempt(number)`, of at most MOST_TRIES; the number is 0 at first."""
+    """Return the result of the last `attempt(number)`, of at most MOST_TRIES; the number is 0 at first.
+
+    The pauses between them grow: a host that takes processors away does so for seconds.
+    """
+    begin = time.monotonic()
     for number in range(MOST_TRIES):
         with ahead():
             result = attempt(number)
-        if not disturbed(result):
+        if not disturbed(result) or time.monotonic() > begin + PATIENCE_S:
             break
+        time.sleep(min(number, LONGEST_PAUSE_S))
     return result
 
 
