@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fecbench.errors import BadInput
+from fecbench.quantities import quantity
 from fecbench.runners.campaign import crosscheck as samples
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import print_document
@@ -92,8 +94,8 @@ def crosscheck(
 def parse_share(text: str) -> float:
     """A share, as a number above 0 and up to 1, or as a percentage. Raises Refusal for anything else."""
     try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
+        share = quantity(text, "share")
+    except BadInput:
         share = math.nan
     if not 0 < share <= 1:
         raise Refusal(f"--share {text}: must be above 0 and at most 1, such as 0.02 or 2%")

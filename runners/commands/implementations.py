@@ -54,7 +54,8 @@ def implementations(
     ] = None,
     as_json: arguments.Json = False,
 ) -> int:
-    """List the implementations, or check one of them; 1 when it does not meet the contract."""
+    """List the implementations, or check one of them; 1 when the one that is named cannot be used, or does
+    not meet the contract."""
     from fecbench.runners.sandbox import handed_over
 
     available = implementations_in(folders)
@@ -69,7 +70,7 @@ def implementations(
         check_own_folder("--keep", keep, REPORT)
     if not check:
         _print_list(available, name, as_json)
-        return 0
+        return 1 if name and available.problem(name) else 0
     if name not in ("", check):
         raise Refusal(f"fecbench implementations {name} --check {check}: name one implementation")
     with scratch.folder(of_others=True) as folder:

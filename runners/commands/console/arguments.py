@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from fecbench.runners.commands.console import completion
+from fecbench.runners.commands.console.quantity_options import share
 from fecbench.topologies.backend import Backend
 
 DesignFile = Annotated[
@@ -45,10 +46,9 @@ Margin = Annotated[
     float | None,
     typer.Option(
         "--margin",
-        metavar="0.02",
-        min=0,
-        max=0.99,
-        help="The difference that does not matter, as a share: 0.02 is 2 %. By default the design's; in"
+        metavar="2%",
+        parser=share(0, 0.99),
+        help="The difference that does not matter, as a share: 2% or 0.02. By default the design's; in"
         " virtual time never below what the cross-check vouches for.",
     ),
 ]

@@ -29,6 +29,18 @@ def one(kind: Kind) -> Callable[[str], float]:
     return parser(quantity, kind)
 
 
+def share(least: float, most: float) -> Callable[[str], float]:
+    """Return the parser of a share with bounds, both of which are allowed: 0.02 or 2%."""
+
+    def read(text: str, kind: Kind) -> float:
+        value = quantity(text, kind)
+        if not least <= value <= most:
+            raise BadInput(f"{text!r}: must be a share from {least:g} to {most:g}, such as 2% or 0.02")
+        return value
+
+    return parser(read, "share")
+
+
 def ends(kind: Kind) -> Callable[[str], Range]:
     """Return the parser of a range; of a single value, it is both ends."""
     return parser(quantities, kind)

@@ -105,6 +105,9 @@ def test_one_is_printed_with_its_options_for_a_person_and_a_broken_one_with_its_
     result = fecbench_here("implementations", "--implementations", mine)
     assert result.returncode == 0
     assert f"broken: cannot be used: {mine}/broken/impl.toml: fecc: is no key here" in result.stdout
+    for options in ([], ["--json"]):
+        words = ("implementations", "broken", "--implementations", mine, *options)
+        assert fecbench_here(*words).returncode == 1
 
 
 REFUSED = {

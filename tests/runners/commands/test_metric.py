@@ -75,14 +75,15 @@ def test_show_compares_it(fecbench_here: Any, path: Path) -> None:
 
 def test_show_judges_by_the_margin_that_is_given(fecbench_here: Any, path: Path) -> None:
     command = ["show", "--db", path, "--campaign", "aa-times", "--json"]
-    for options, margin in ([], 0.02), (["--margin", "0.5"], 0.5):
+    for options, margin in ([], 0.02), (["--margin", "0.5"], 0.5), (["--margin", "5%"], 0.05):
         (campaign,) = json.loads(fecbench_here(*command, *options).stdout)["campaigns"]
         assert [row["margin"] for row in campaign["comparisons"]] == [margin, margin]
 
 
 REFUSED = {
-    "--margin -0.1": "greater than or equal to 0",
-    "--margin 2": "less than or equal to 0.99",
+    "--margin -0.1": "'-0.1': must be a share from 0 to 0.99, such as 2% or 0.02",
+    "--margin 2": "'2': must be a share from 0 to 0.99",
+    "--margin 5ms": "'5ms': must be a share such as 3% or 0.03",
     "--margin 0.1 --trials": "are of the table of ratios",
     "--statistic p95": "needs 20 repetitions or more; campaign 'aa-times' has 4",
     "--statistic mode": "'median', 'mean', 'p95'",
