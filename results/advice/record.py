@@ -53,4 +53,4 @@ def by_kind(record: Rows, congestion_control: str) -> dict[str, Rows]:
 def margin_of(size_bytes: float) -> float:
     """The margin of the verdicts of a size: what virtual time is vouched for in means (`margins`)."""
     short = tolerances.is_short({"size_bytes": round(size_bytes)})
-    return max(DEFAULT_MARGIN, tolerances.vouched(is_share=False, short=short, of_mean=True))
+    return max(DEFAULT_MARGIN, tolerances.vouched(is_share=False, short=short, statistic="mean"))

@@ -76,7 +76,7 @@ def _vouched(
     return tolerances.vouched(
         is_share=is_share,
         short=tolerances.is_short({**of_point, **workload["parameters"]}),
-        of_mean=campaign.statistic == "mean",
+        statistic=campaign.statistic,
     )
 
 

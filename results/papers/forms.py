@@ -17,11 +17,11 @@ Counted = Callable[[float], Share]
 """The share of units of which something is true by more than so much."""
 
 
-def margin_of(campaign: CampaignInfo, size_bytes: int | None = None, *, of_mean: bool) -> float:
+def margin_of(campaign: CampaignInfo, size_bytes: int | None = None, *, statistic: str) -> float:
     """Return the margin of ratios that the engine of a campaign vouches for, of transfers of one size or
     of anything else."""
     is_short = size_bytes is not None and tolerances.is_short({"size_bytes": size_bytes})
-    return tolerances.vouched_by(campaign.engine, short=is_short, of_mean=of_mean)
+    return tolerances.vouched_by(campaign.engine, short=is_short, statistic=statistic)
 
 
 def are_shorter(ratio: pd.Series, by: float) -> pd.Series:

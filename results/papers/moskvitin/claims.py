@@ -84,7 +84,7 @@ def _of_cell(
             if (of_size, of_loss) == (size_bytes, loss)
         }
 
-    bound = bound_of(slides.ratio, margin_of(campaign, size_bytes, of_mean=True))
+    bound = bound_of(slides.ratio, margin_of(campaign, size_bytes, statistic="mean"))
     measured = of_variants(LEVEL)
     return Claim(
         f"{direction}s of {size(size_bytes)} at {_percent(loss)} loss: mean time with FEC / without",
@@ -128,7 +128,7 @@ def _of_growth(cells: Table, campaign: CampaignInfo, variant: str) -> Claim:
         f"{size(size_bytes)}: {shown(first.value, '.2f')} → {shown(last.value, '.2f')}"
         for size_bytes, (first, last) in gains(LEVEL).items()
     )
-    by = {size_bytes: margin_of(campaign, size_bytes, of_mean=True) for size_bytes in SIZES}
+    by = {size_bytes: margin_of(campaign, size_bytes, statistic="mean") for size_bytes in SIZES}
     return Claim(
         f"{variant}: the ratio falls from no loss to {_percent(LOSSES[-1])}, of every size",
         "it does: from 0.89 to 0.98 without losses to 0.72 to 0.84",
@@ -154,7 +154,7 @@ def _of_columns(
         for size_bytes in LARGE:
             less, more = (of_cells.get((size_bytes, loss), Estimate()) for loss in LOSSES[1:])
             slides = [TABLE[size_bytes, loss].without_ms / 1000 for loss in LOSSES[1:]]
-            least = slides[0] / slides[1] / (1 + margin_of(campaign, size_bytes, of_mean=True))
+            least = slides[0] / slides[1] / (1 + margin_of(campaign, size_bytes, statistic="mean"))
             ratio = ours(less.value / more.value, ".2f")
             of_less, of_more = (shown(mean.value, ".1f") for mean in (less, more))
             yield Claim(

@@ -76,7 +76,7 @@ def claims_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 
 def _margin(campaign: CampaignInfo, size_bytes: int) -> float:
     """A loss pattern has one download of each arm, and no mean."""
-    return margin_of(campaign, size_bytes, of_mean=False)
+    return margin_of(campaign, size_bytes, statistic="median")
 
 
 def _claim_of_about_75(text: str, paper: str, table: pd.DataFrame, counted: Counted, by: float) -> Claim:

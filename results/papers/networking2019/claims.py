@@ -153,7 +153,7 @@ def _claim_of_fairness(
     if recovered == "notify":
         claim = claim_of_no_difference(text, "“no difference” (§IV-B.4, Fig. 9)", ratio, repetitions)
         return beside_stalls(claim, trials, off, label)
-    by = MORE.beyond(margin_of(campaign, of_mean=False))
+    by = MORE.beyond(margin_of(campaign, statistic="median"))
     return claim_of_longer(
         text, "“takes generally longer” (§IV-B.4, Fig. 9)", ratio, by, f"{ratio:.2f}, {repetitions}"
     )

@@ -43,7 +43,7 @@ def claim_of_no_difference(text: str, paper: str, ratio: Estimate, units: str) -
 
 def margin_at(campaign: CampaignInfo, size_bytes: int) -> float:
     """Return the margin that the engine vouches for in a point's ratio, of downloads of this size."""
-    return margin_of(campaign, size_bytes, of_mean=campaign.statistic == "mean")
+    return margin_of(campaign, size_bytes, statistic=campaign.statistic)
 
 
 def shorter(table: pd.DataFrame) -> Counted:

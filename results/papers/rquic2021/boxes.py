@@ -74,7 +74,7 @@ def claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) 
 
 
 def _harm_of_bulk(frame: pd.DataFrame, rates: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    lossless, margin = at_loss(rates, "ratio", 0.0, campaign, variant), margin_of(campaign, of_mean=True)
+    lossless, margin = at_loss(rates, "ratio", 0.0, campaign, variant), margin_of(campaign, statistic="mean")
     at = lossless(LEVEL)
     yield Claim(
         f"{variant}: ξ without losses, as more than QUIC's time",
@@ -114,7 +114,7 @@ def _harm_of_pages(
 
 def _help(rates: Table, campaign: CampaignInfo, variant: str, is_bulk: bool) -> Claim:
     word, paper = _HELP[is_bulk]
-    by = word.beyond(margin_of(campaign, of_mean=True))
+    by = word.beyond(margin_of(campaign, statistic="mean"))
     places = [
         (network, loss) for network in networks_of(campaign) for loss in loss_rates(campaign) if loss > 0
     ]
@@ -215,7 +215,7 @@ def _scatter_of_pages(frame: pd.DataFrame, campaign: CampaignInfo, variant: str)
         "“much greater dispersion than rQUIC” (§VI-C)",
         MOST,
         lambda by: Share.of(with_fec * (1 + by) < without, is_known),
-        MUCH.beyond(margin_of(campaign, of_mean=True)),
+        MUCH.beyond(margin_of(campaign, statistic="mean")),
     )
 
 

@@ -107,7 +107,7 @@ def _gain_of_pages(rates: Table, campaign: CampaignInfo, variant: str) -> Iterat
 
 def _order_of_rates(rates: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     losses = [loss for loss in loss_rates(campaign) if loss > 0]
-    by = MORE.beyond(margin_of(campaign, of_mean=True))
+    by = MORE.beyond(margin_of(campaign, statistic="mean"))
     if losses[0] != losses[-1]:
         yield _claim_of_fall(rates, campaign, variant, (losses[0], losses[-1]), by)
     highest = at_loss(rates, "ratio", losses[-1], campaign, variant)
@@ -187,7 +187,7 @@ def _best_timeouts(
         yield claim if is_near else replace(claim, holds=None)
     short, rtt = nearest(_DEFAULT_BTO_MS), nearest(paper.rtt_ms)
     if short < rtt:
-        at, by = by_timeout(LEVEL), MORE.beyond(margin_of(campaign, of_mean=True))
+        at, by = by_timeout(LEVEL), MORE.beyond(margin_of(campaign, statistic="mean"))
         yield Claim(
             f"{variant}: ξ over {network}, a buffer timeout of one RTT against a short one",
             "“reduction in completion rates … when BTO equals the underlying RTT” (§VI-E)",

@@ -36,23 +36,26 @@ def claims(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     table = ratios(frame, campaign)
     of_last = gains(frame, campaign, _P95)
     lengths = list(bursts(campaign).values())
-    margin = margin_of(campaign, SIZE_BYTES, of_mean=False)
+    margins = {
+        "median": margin_of(campaign, SIZE_BYTES, statistic="median"),
+        _P95: margin_of(campaign, SIZE_BYTES, statistic="p95"),
+    }
     return [
         claim
         for variant in with_fec(campaign)
-        for claim in _of_variant(table, of_last, variant, lengths, margin)
+        for claim in _of_variant(table, of_last, variant, lengths, margins)
     ]
 
 
 def _of_variant(
-    table: Table, of_last: Gains, variant: str, lengths: list[str], margin: float
+    table: Table, of_last: Gains, variant: str, lengths: list[str], margins: dict[str, float]
 ) -> Iterator[Claim]:
     for stratum in STRATA:
         for statistic in STATISTICS:
-            yield _of_cell(table, variant, lengths, stratum, statistic, margin)
+            yield _of_cell(table, variant, lengths, stratum, statistic, margins[statistic])
     slides = [TABLE[stratum, _P95].ratio for stratum in STRATA]
     gains_of_slides = [slide - slides[-1] for slide in slides[:-1]]
-    least = [gain - margin for gain in gains_of_slides]
+    least = [gain - margins[_P95] for gain in gains_of_slides]
 
     def is_smaller(by: list[float]) -> bool | None:
         return one_holds(lambda level: [_is_largest(of_last[variant, burst], by, level) for burst in lengths])

@@ -111,7 +111,7 @@ def claims_of_fig5_9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     ratio, median = more["ratio"], median_ratio_of(more)
     high_r = table["loss.r"] > _LOW_R
     less = Share.of(ratio[high_r] < 1, ratio[high_r].notna())
-    margin = margin_of(campaign, of_mean=False)
+    margin = margin_of(campaign, statistic="median")
     return [
         claim_of_share(
             "points at which Reed-Solomon receives more than UDP",
@@ -268,7 +268,7 @@ def claim_of_more(
         paper,
         MOST,
         lambda by: Share.of(differing[more.name] > (1 + by) * differing[less.name], is_known_there),
-        word.beyond(margin_of(campaign, of_mean=campaign.statistic == "mean")),
+        word.beyond(margin_of(campaign, statistic=campaign.statistic)),
         f"; equal at {equal}" if equal else "",
     )
 

@@ -49,11 +49,14 @@ def test_a_difference_of_shares_is_more_of_a_small_one(campaign: CampaignInfo) -
     assert list(of_points(rows, emulated)) == [0.02, 0.02, 0.02]
 
 
-def test_means_are_vouched_for_less(campaign: CampaignInfo) -> None:
-    of_means = replace(campaign, statistic="mean")
-    assert margin(of_means, 10_000) == pytest.approx(0.03)
-    assert margin(of_means, 10_001) == pytest.approx(0.06)
-    assert margin(of_means, metric=ON_TIME) == 0.005
+@pytest.mark.parametrize(("statistic", "short", "other"), [("mean", 0.03, 0.06), ("p95", 0.06, 0.09)])
+def test_means_are_vouched_for_less_and_tails_still_less(
+    campaign: CampaignInfo, statistic: str, short: float, other: float
+) -> None:
+    of_statistic = replace(campaign, statistic=statistic)
+    assert margin(of_statistic, 10_000) == pytest.approx(short)
+    assert margin(of_statistic, 10_001) == pytest.approx(other)
+    assert margin(of_statistic, metric=ON_TIME) == 0.005
 
 
 def test_a_greater_margin_of_the_design_stands(campaign: CampaignInfo) -> None:

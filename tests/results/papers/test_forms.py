@@ -122,7 +122,7 @@ def test_a_majority_by_less_than_the_margin_agrees_in_direction_alone() -> None:
     ratios = [0.9995] * 64 + [0.7] * 47 + [1.0] * 19
     for engine in ("virtual", "local"):
         campaign = campaign_info(provenance={"engine": engine})
-        by = margin_of(campaign, 10_000, of_mean=False)
+        by = margin_of(campaign, 10_000, statistic="median")
         claim = of_shorter(ratios, by)
         assert claim.measured.startswith("36 % of 130 (28 % to 45 %)")
         assert claim.ours == "36 %"
@@ -133,11 +133,11 @@ def test_a_majority_by_less_than_the_margin_agrees_in_direction_alone() -> None:
 def test_the_margin_is_what_the_engine_vouches_for() -> None:
     emulated, virtual = (campaign_info(provenance={"engine": engine}) for engine in ("local", "virtual"))
     for size_bytes in (1_000, 10_000, 10_001, None):
-        for of_mean in (False, True):
+        for statistic in ("median", "mean", "p95"):
             is_short = size_bytes is not None and size_bytes <= 10_000
-            vouched = tolerances.vouched(is_share=False, short=is_short, of_mean=of_mean)
-            assert margin_of(virtual, size_bytes, of_mean=of_mean) == vouched
-            assert margin_of(emulated, size_bytes, of_mean=of_mean) == Validity().stall_share
+            vouched = tolerances.vouched(is_share=False, short=is_short, statistic=statistic)
+            assert margin_of(virtual, size_bytes, statistic=statistic) == vouched
+            assert margin_of(emulated, size_bytes, statistic=statistic) == Validity().stall_share
 
 
 def test_a_gain_is_as_great_as_a_papers_only_beyond_the_margin() -> None:
