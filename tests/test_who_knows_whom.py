@@ -14,6 +14,7 @@ from tests.support.modules import MODULES, OURS, imports, is_within
 EVERYWHERE = {
     "fecbench.checkout",
     "fecbench.complaint",
+    "fecbench.documents",
     "fecbench.errors",
     "fecbench.hints",
     "fecbench.lazy",

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fecbench.documents import number
 from fecbench.results import metrics
 from fecbench.results.analysis import averages
 from fecbench.results.analysis.averages import UNKNOWN, Estimate
@@ -222,29 +223,23 @@ def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric, campaign
 
 
 def document(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of `of_pairings` as JSON has them, which knows neither NaN nor ∞: null."""
+    """The rows of `of_pairings` as JSON documents have them."""
     return [
         {
             **{name: row[name] for name in ("workload", "variant", "metric", "statistic", "margin")},
             "baseline": row["compared_with"],
             **{name: int(row[name]) for name in ("points", "planned_points", *COUNTS)},
-            **{
-                name: _finite(row[name]) for name in ("median_ratio", "mean_ratio", "tail_ratio", "p95_ratio")
-            },
+            **{name: number(row[name]) for name in ("median_ratio", "mean_ratio", "tail_ratio", "p95_ratio")},
             "average": row["average"],
-            **{name: _finite(row[name]) for name in ("ratio", "saved", "more_bytes")},
+            **{name: number(row[name]) for name in ("ratio", "saved", "more_bytes")},
             **{f"{name}_interval": _interval(row, name) for name in _ESTIMATES},
-            "interval": None if math.isnan(row["low"]) else [_finite(row["low"]), _finite(row["high"])],
+            "interval": None if math.isnan(row["low"]) else [number(row["low"]), number(row["high"])],
             "mean_interval": None if math.isnan(row["mean_low"]) else [row["mean_low"], row["mean_high"]],
         }
         for row in table.to_dict("records")
     ]
 
 
-def _interval(row: Mapping[Any, Any], name: str) -> list[float | None] | None:
+def _interval(row: Mapping[Any, Any], name: str) -> list[float | str | None] | None:
     low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return None if math.isnan(low) else [_finite(low), _finite(high)]
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return None if math.isnan(low) else [number(low), number(high)]

@@ -3,11 +3,11 @@ each ratio and each kind of failure."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
+from fecbench.documents import number
 from fecbench.results.gate import build_answer
 from fecbench.results.gate.build_answer import Answer
 from fecbench.results.gate.overall import Ratio
@@ -86,8 +86,7 @@ def document(result: Answer, commands: Commands) -> dict[str, Any]:
 
 
 def _of(ratio: Ratio, name: str, interval: str) -> dict[str, Any]:
-    value, low, high = (end if math.isfinite(end) else None for end in (ratio.value, ratio.low, ratio.high))
-    return {name: value, interval: [low, high]}
+    return {name: number(ratio.value), interval: [number(ratio.low), number(ratio.high)]}
 
 
 def markdown(result: Answer, commands: Commands) -> str:

@@ -61,12 +61,13 @@ class Entry(BaseModel):
 
 
 def entry_of(answer: Mapping[str, Any], versions: Mapping[str, Version], at: str, design: str) -> Entry:
-    """Return the entry of an answer (`for_ci.document`) of these two builds."""
+    """Return the entry of an answer (`for_ci.document`) of these two builds. A workload whose ratio or
+    interval is unknown or infinite has none in it."""
     of_all = {"all networks": {"ratio": answer["ratio"], "interval": answer["interval"]}}
     ratios = {
         name: (one["ratio"], *one["interval"])
         for name, one in {**of_all, **answer["workloads"]}.items()
-        if None not in (one["ratio"], *one["interval"])
+        if all(isinstance(value, float) for value in (one["ratio"], *one["interval"]))
     }
     return Entry(
         at=at,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fecbench.documents import number
 from fecbench.errors import BadInput
 from fecbench.quantities import quantity
 from fecbench.runners.campaign import crosscheck as samples
@@ -169,8 +170,8 @@ def _pooled_document(pooled: Pooled) -> dict[str, Any]:
         "workload": pooled.workload,
         "metric": pooled.metric,
         "n": pooled.criterion.n,
-        "value": _finite(value),
-        "interval": [_finite(low), _finite(high)],
+        "value": number(value),
+        "interval": [number(low), number(high)],
         "tolerance": [float(np.expm1(end)) for end in pooled.criterion.tolerance],
         "verdict": pooled.verdict,
         "more": pooled.more,
@@ -185,9 +186,9 @@ def _comparison_document(comparison: Comparison) -> dict[str, Any]:
     return {
         **document,
         "verdict": comparison.verdict,
-        "quantiles": {f"{share:g}": _finite(value) for share, value in comparison.quantiles.items()},
-        "interval": [_finite(end) for end in comparison.interval],
-        "tolerance": [_finite(end) for end in comparison.tolerance],
+        "quantiles": {f"{share:g}": number(value) for share, value in comparison.quantiles.items()},
+        "interval": [number(end) for end in comparison.interval],
+        "tolerance": [number(end) for end in comparison.tolerance],
         "more": comparison.more,
         "strata": {
             stratum: _stratum_document(comparison, stratum)
@@ -204,15 +205,11 @@ def _stratum_document(comparison: Comparison, stratum: Stratum) -> dict[str, Any
         "n": answers[0].n,
         **{
             answer.statistic: {
-                "value": _finite(comparison.relative(answer, answer.value)),
-                "interval": [_finite(comparison.relative(answer, end)) for end in answer.interval],
-                "tolerance": [_finite(comparison.relative(answer, end)) for end in answer.tolerance],
+                "value": number(comparison.relative(answer, answer.value)),
+                "interval": [number(comparison.relative(answer, end)) for end in answer.interval],
+                "tolerance": [number(comparison.relative(answer, end)) for end in answer.tolerance],
                 "verdict": answer.verdict,
             }
             for answer in answers
         },
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fecbench.documents import number
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import print_document
@@ -181,7 +181,7 @@ def _document(comparison: Comparison, paths: Sequence[str]) -> dict[str, Any]:
     return {
         **arms,
         "everywhere": _rule(explanation.everywhere),
-        "p_value": _number(explanation.p_value),
+        "p_value": number(explanation.p_value),
         "sentence": explanation.sentence,
         "rules": [_rule(rule) for rule in explanation.rules],
         "correlations": explanation.correlations.to_dict("records"),
@@ -194,16 +194,11 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "text": str(rule),
         "conditions": list(rule.conditions),
-        "ratio": _number(rule.ratio),
-        "low": _number(rule.low),
-        "high": _number(rule.high),
+        "ratio": number(rule.ratio),
+        "low": number(rule.low),
+        "high": number(rule.high),
         "verdict": rule.verdict,
         "points": rule.points,
         "ratios": rule.ratios,
         "planned_ratios": rule.planned_ratios,
     }
-
-
-def _number(value: float) -> float | None:
-    """JSON knows neither NaN nor ∞; the text of the rule does."""
-    return value if math.isfinite(value) else None

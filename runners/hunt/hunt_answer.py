@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fecbench.designs import Design
+from fecbench.documents import number
 from fecbench.results.analysis.margins import percent
 from fecbench.runners.hunt.campaign_laboratory import of_networks
 from fecbench.runners.hunt.hunt import Answer
@@ -41,8 +41,8 @@ def _found(finding: Finding, where: Sequence[str]) -> dict[str, Any]:
     box = finding.box
     return {
         "network": finding.network.document(),
-        "ratio": finite(finding.ratio),
-        "interval": [finite(end) for end in finding.interval],
+        "ratio": number(finding.ratio),
+        "interval": [number(end) for end in finding.interval],
         "repetitions": finding.repetitions,
         "shrunk_from": finding.shrunk_from.document(),
         "region": None
@@ -50,11 +50,6 @@ def _found(finding: Finding, where: Sequence[str]) -> dict[str, Any]:
         else {"box": {name: list(ends) for name, ends in box.ends.items()}, "harmed": box.harmed},
         "replay": replays(finding, where),
     }
-
-
-def finite(ratio: float) -> float | None:
-    """The ratio, or None for one that is infinite, which JSON does not know: one arm alone fails there."""
-    return ratio if math.isfinite(ratio) else None
 
 
 def replays(finding: Finding, where: Sequence[str]) -> list[str]:

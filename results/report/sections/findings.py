@@ -48,10 +48,7 @@ class Metric(Section):
 
 
 class Comparison(Section):
-    """The result of a variant against its baseline on a workload, as `show --json` has it.
-
-    An infinite ratio is null here, and ∞ in `Finding`.
-    """
+    """The result of a variant against its baseline on a workload, as `show --json` has it."""
 
     workload: str
     variant: str
@@ -71,29 +68,29 @@ class Comparison(Section):
     """Points at which it makes no difference that matters."""
     undecided: int
     """The other points that have a ratio."""
-    median_ratio: float | None
+    median_ratio: Number
     """The median over points."""
-    mean_ratio: float | None
+    mean_ratio: Number
     """The geometric mean over points."""
-    mean_interval: tuple[float, float] | None
+    mean_interval: tuple[Number, Number] | None
     """Interval of the mean ratio."""
-    tail_ratio: float | None
+    tail_ratio: Number
     """95 % of these points have this ratio or a better one."""
     average: str
     """The average over points that `ratio` is: "mean", of a design that asks for means, or "median"."""
-    ratio: float | None
+    ratio: Number
     """The ratio over points."""
-    ratio_interval: tuple[float | None, float | None] | None
-    p95_ratio: float | None
+    ratio_interval: tuple[Number, Number] | None
+    p95_ratio: Number
     """The same average of the ratios of the 95th percentiles of the repetitions of a point."""
-    p95_interval: tuple[float | None, float | None] | None
-    saved: float | None
+    p95_interval: tuple[Number, Number] | None
+    saved: Number
     """The same average of the difference to the baseline, in the metric's unit: above 0, it has less."""
-    saved_interval: tuple[float | None, float | None] | None
-    more_bytes: float | None
+    saved_interval: tuple[Number, Number] | None
+    more_bytes: Number
     """The share of bytes that both endpoints send more."""
-    more_bytes_interval: tuple[float | None, float | None] | None
-    interval: tuple[float | None, float | None] | None
+    more_bytes_interval: tuple[Number, Number] | None
+    interval: tuple[Number, Number] | None
     """The interval of the median ratio."""
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from fecbench.documents import number
+
 
 class Section(BaseModel):
     """A part of a document."""
@@ -19,9 +21,7 @@ def _known_value(value: Any) -> Any:
 
 
 def _written(value: float | None) -> float | str | None:
-    if value is None or math.isfinite(value):
-        return value
-    return "Infinity" if value > 0 else "-Infinity"
+    return None if value is None else number(value)
 
 
 Number = Annotated[float | None, BeforeValidator(_known_value), PlainSerializer(_written, when_used="json")]

@@ -113,7 +113,7 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
     assert [entry["left_out"] for entry in document] == [sentence, ""]
     everywhere = document[0]["everywhere"]
     assert everywhere["text"] == "everywhere: ratio ∞ [no interval], 5 networks: undecided"
-    assert everywhere["ratio"] is None  # JSON knows no infinity
+    assert everywhere["ratio"] == "Infinity"
     printed = fecbench_here("explain", "--db", database, "--baseline", RS, "--variant", OFF).stdout
     assert "planned pairs" not in printed
 
