@@ -17,7 +17,7 @@ from typing import TextIO
 
 from fecbench.runners.implementations.finding import OWN, Implementations, checked, ours
 from fecbench.runners.implementations.implementation import NO_BUILD, Implementation, is_file
-from fecbench.runners.implementations.toolchains import TOOLCHAINS
+from fecbench.runners.implementations.toolchains import TOOLCHAINS, build_path
 from fecbench.runners.refusal import Refusal
 
 ALL = "--all"
@@ -44,7 +44,7 @@ def build(implementation: Implementation, output: TextIO | None = None) -> None:
         raise Refusal(f"{name}: its build needs {needed}, which is not installed")
     print(f"building {name}", file=output, flush=True)  # before what the build itself says
     words = " ".join(implementation.declaration.build or NO_BUILD)
-    environment = {**os.environ, "CGO_ENABLED": "0"}
+    environment = {**os.environ, "PATH": build_path(), "CGO_ENABLED": "0"}
     try:
         results = subprocess.run(
             command, cwd=implementation.folder, env=environment, stdout=output, umask=_MASK

@@ -28,6 +28,7 @@ from fecbench.runners.implementations import interop
 from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.implementations.interop import Bundle, Command
+from fecbench.runners.implementations.toolchains import build_path
 from fecbench.runners.options import Value
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox.environment import PATH, environment
@@ -102,11 +103,11 @@ class Implementation:
     def build_command(self) -> list[str]:
         """The command that builds it, to be run in its folder with the user's compilers."""
         program, *arguments = self.declaration.build or NO_BUILD
-        return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
+        return [str(self._program(program, build_path())), *arguments]
 
     def lacking_for_build(self) -> list[str]:
         """The programs that its build needs and that the user does not have."""
-        path = os.environ.get("PATH", PATH)
+        path = build_path()
         return [word for word in self.declaration.build_needs if shutil.which(word, path=path) is None]
 
     def _program(self, word: str, path: str) -> Path:

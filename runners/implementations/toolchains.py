@@ -4,11 +4,24 @@
 version is recent enough.
 """
 
+import os
 import re
+import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from fecbench.runners.probe import output_of
+from fecbench.runners.sandbox.environment import PATH
+
+OF_MAKE = (str(Path(sys.executable).parent), "/usr/lib/rust-1.97/bin")
+"""Folders of compilers that `make build` installs, whether or not a user has them in PATH: Go in the virtual
+environment, and Ubuntu's Rust, which is in a folder of its version."""
+
+
+def build_path() -> str:
+    """Return the PATH of builds, as the Makefile has it: the folders of `make build`, then the user's."""
+    return os.pathsep.join([*OF_MAKE, os.environ.get("PATH", PATH)])
 
 
 @dataclass(frozen=True)
@@ -22,7 +35,9 @@ class Toolchain:
 
     def version_text(self) -> str:
         """Return the output of its version command; empty if there is no such compiler."""
-        return output_of(list(self.version)) or ""
+        name, *arguments = self.version
+        program = shutil.which(name, path=build_path())
+        return (program and output_of([program, *arguments])) or ""
 
     @property
     def is_recent(self) -> bool:

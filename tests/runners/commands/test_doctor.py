@@ -36,7 +36,8 @@ def test_a_probe_that_fails_is_told_and_does_not_raise() -> None:
 
 
 def test_what_only_a_build_needs_is_not_required_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None if name in ("clang", "gcc", "ip") else "/bin/x")
+    absent = ("clang", "gcc", "ip")
+    monkeypatch.setattr(shutil, "which", lambda name, **_: None if name in absent else "/bin/x")
     tools = {need.name: need for need in machine._tools()}
     for name in ("clang", "gcc"):
         need, message = tools[name], "not found (needed for building only)"
