@@ -24,7 +24,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
-from tests.support import answers, disk, patience, rewriting, undrawn
+from fecbench.runners.implementations import kept_answers
+from tests.support import disk, patience, rewriting, undrawn
 from tests.support.once import made_once
 
 pytest_plugins = ["tests.support.cost"]
@@ -62,7 +63,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
     folder.mkdir(exist_ok=True)
-    answers.keep_in(folder)
+    kept_answers.NAME = str(folder / kept_answers.NAME)
     return folder
 
 

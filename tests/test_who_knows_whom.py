@@ -12,6 +12,7 @@ from fecbench.checkout import REPOSITORY
 from tests.support.modules import MODULES, OURS, imports, is_within
 
 EVERYWHERE = {
+    "fecbench.caches",
     "fecbench.checkout",
     "fecbench.complaint",
     "fecbench.documents",

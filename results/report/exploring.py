@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -20,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fecbench import caches
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.pairing import Pairing, baselines_of, only_compared, paired
@@ -81,22 +80,12 @@ def explorer(evidence: Evidence) -> Explorer | None:
 def _library() -> str:
     """The library as one script. Building it takes seconds, so it is kept for other reports in the user's
     folder of caches, where that can be written."""
-    with suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
-        file = _caches() / f"vega-{version('vl-convert-python')}.js"
-        with suppress(FileNotFoundError, UnicodeDecodeError):
-            return file.read_text(encoding="utf-8")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(f"{file.name}.{os.getpid()}")  # other processes may make theirs now
-        try:
-            unfinished.write_text(_built_library(), encoding="utf-8")
-            unfinished.replace(file)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    return _built_library()
-
-
-def _caches() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fecbench"
+    name = f"vega-{version('vl-convert-python')}.js"
+    library = caches.read(name)
+    if library is None:
+        library = _built_library()
+        caches.keep(name, library)
+    return library
 
 
 @cache

@@ -28,11 +28,12 @@ from fecbench.runners.implementations import interop
 from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.implementations.interop import Bundle, Command
+from fecbench.runners.implementations.kept_answers import ask
 from fecbench.runners.implementations.toolchains import build_path
 from fecbench.runners.options import Value
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox.environment import PATH, environment
-from fecbench.runners.sandbox.question import Answer, NoAnswer, ask
+from fecbench.runners.sandbox.question import Answer, NoAnswer
 
 IMPLEMENTATIONS = DECLARATIONS
 DECLARATION = "impl.toml"
@@ -312,10 +313,11 @@ class Implementation:
 
     def _lack_of_sources(self, argument: str) -> Lack | None:
         """Whether its programs tell, and differ in, what they were built from."""
-        commands = [self.command("client"), self.command("server"), self.simulator_command()]
-        questions = [([*command, argument], self.declaration.name) for command in commands]
+        endpoints = self.command("client"), self.command("server")
+        commands = {shlex.join(command): command for command in (*endpoints, self.simulator_command())}
+        questions = [([*command, argument], self.declaration.name) for command in commands.values()]
         sources_by_command = {}
-        for command, answer in zip(map(shlex.join, commands), self._answers(questions), strict=False):
+        for command, answer in zip(commands, self._answers(questions), strict=False):
             words = answer.output.split()
             if answer.status != 0 or len(words) != 1:
                 problem = f"{command} does not tell with {argument} what it was built from"

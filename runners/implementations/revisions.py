@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fecbench import caches
 from fecbench.runners import scratch
 from fecbench.runners.implementations.build import build
 from fecbench.runners.implementations.implementation import DECLARATION, Implementation, read
@@ -93,8 +94,7 @@ def _place_in_git(where: str, word: str, folder: Path) -> tuple[Path, Path]:
 
 
 def _folder_for_builds() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(os.environ.get(BUILDS) or cache / "fecbench" / "builds")
+    folder = Path(os.environ.get(BUILDS) or caches.folder() / "builds")
     folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
 

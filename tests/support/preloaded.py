@@ -18,7 +18,8 @@ from pathlib import Path
 
 from fecbench.runners.campaign import provenance
 from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
-from tests.support import answers, disk, undrawn
+from fecbench.runners.implementations import kept_answers
+from tests.support import disk, undrawn
 
 Ended = subprocess.CompletedProcess[str]
 
@@ -98,7 +99,7 @@ def _run(
     with tempfile.TemporaryDirectory() as outputs:
         paths = [Path(outputs, name) for name in ("stdout", "stderr")]
         scheduling = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-        started = (body, words, folder, dict(environment), paths, answers.folders(), *scheduling)
+        started = (body, words, folder, dict(environment), paths, kept_answers.NAME, *scheduling)
         process = _FORKS.Process(target=_begin, args=started)
         process.start()
         process.join(limit_s)
@@ -115,7 +116,7 @@ def _begin(
     folder: Path,
     environment: dict[str, str],
     outputs: list[Path],
-    stores: list[Path],
+    answers: str,
     policy: int,
     priority: int,
 ) -> None:
@@ -124,7 +125,7 @@ def _begin(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    answers.keep_in(*stores)
+    kept_answers.NAME = answers
     os.sched_setscheduler(0, policy, os.sched_param(priority))
     sys.argv = words
     gc.freeze()  # what is loaded stays: to look through it for garbage would copy all its memory

@@ -1,0 +1,60 @@
+"""Answers of the programs of this checkout, which are kept: a question takes processes and a twentieth of a
+second of CPU, and each command puts the same ones again.
+
+A program that was built anew is asked anew. One elsewhere is asked each time: its answer may depend on other
+files. A refusal is not kept: it may come from the machine, such as one without memory.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fecbench import caches
+from fecbench.checkout import DECLARATIONS
+from fecbench.runners.sandbox import question
+from fecbench.runners.sandbox.question import Answer, NoAnswer
+
+NAME = "answers.json"
+MOST = 1000
+"""Most answers that are kept: the latest."""
+
+
+def ask(
+    commands: Sequence[Sequence[str]], folder: Path, home: Path, variables: Mapping[str, str], limit_s: float
+) -> list[Answer | NoAnswer]:
+    """Return the answers of a program as `question.ask` does."""
+    if folder.parent != DECLARATIONS:
+        return question.ask(commands, folder, home, variables, limit_s)
+    kept, keys = _kept(), [_key(command) for command in commands]
+    new = [command for command, key in zip(commands, keys, strict=True) if key not in kept]
+    fresh = iter(question.ask(new, folder, home, variables, limit_s) if new else ())
+    answers: list[Answer | NoAnswer] = []
+    for key in keys:
+        answer = Answer(0, *kept[key]) if key in kept else next(fresh)
+        answers.append(answer)
+        if not isinstance(answer, Answer) or answer.status != 0:
+            break
+        kept[key] = [answer.output, answer.errors]
+    if new:
+        caches.keep(NAME, json.dumps(dict(list(kept.items())[-MOST:])))
+    return answers
+
+
+def _kept() -> dict[str, Any]:
+    """Return the outputs of each command that was answered, by `_key`."""
+    with suppress(ValueError):
+        kept = json.loads(caches.read(NAME) or "{}")
+        return kept if isinstance(kept, dict) else {}
+    return {}
+
+
+def _key(command: Sequence[str]) -> str:
+    """Return a text that tells a command, with the files that it names as they are now, from others."""
+    states = []
+    for word in command:
+        with suppress(OSError, ValueError):  # it names no file, or is no name
+            state = Path(word).stat()
+            states.append((state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+    return json.dumps([list(command), states])
