@@ -373,8 +373,9 @@ def comparisons(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Pairin
 def in_order(rows: pd.DataFrame) -> pd.Series:
     """The ratios of `Pairing.ratios` or `Pairing.matched` as medians are taken of them: the 0 of a timeout is
     -∞, so that no mean of it and a number is taken for a ratio."""
-    is_lowest = rows["censored"].eq(True) & (rows["ratio"] == 0)
-    return rows["ratio"].mask(is_lowest, -math.inf)
+    ratios = rows["ratio"].to_numpy(np.float64)
+    is_lowest = (rows["censored"].to_numpy() == 1) & (ratios == 0)  # NaN where a table has none
+    return pd.Series(np.where(is_lowest, -math.inf, ratios), rows.index, name="ratio")
 
 
 def median_ratio(rows: pd.DataFrame) -> float:
