@@ -304,17 +304,22 @@ def _values(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
         workload["label"]: workload["parameters"] if len(kinds) == 1 else {"workload": workload["label"]}
         for workload in campaign.workloads
     }
-    rows = [
-        campaign.points[point] | of_workload[workload]
-        for point, workload in zip(ratios["point"], ratios["workload"], strict=True)
-    ]
+    of_point = dict(enumerate(campaign.points))
+    given = _documents(ratios["point"], of_point) | _documents(ratios["workload"], of_workload)
     columns: dict[str, Any] = {}
-    for name, values in pd.DataFrame(rows, index=ratios.index).items():
+    for name, values in given.items():
         if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
-            columns[str(name)] = values
+            columns[name] = values
         else:
             columns |= {f"{name} is {value}": values == value for value in sorted(set(values), key=str)}
     return pd.DataFrame(columns, index=ratios.index, dtype=np.float64)
+
+
+def _documents(keys: pd.Series, documents: Mapping[Any, Mapping[str, Any]]) -> dict[str, pd.Series]:
+    """The document of each of these keys, as columns by name. Few keys differ."""
+    places, distinct = pd.factorize(keys)
+    table = pd.DataFrame([documents[key] for key in distinct])
+    return {str(name): table[name].take(places).set_axis(keys.index) for name in table.columns}
 
 
 def _rule(

@@ -264,9 +264,8 @@ def heat_map(
     if len(varied) < 2:
         raise NothingToDraw("This design varies one factor only, so there is no map over two.")
     horizontal, up = factors or (varied[0], varied[1])
-    names = {
-        label: name for label, name in workload_names(campaign).items() if label in set(some["workload"])
-    }
+    there = set(some["workload"].unique())
+    names = {label: name for label, name in workload_names(campaign).items() if label in there}
     if not names:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
     metric = only_metric(some["metric"])
@@ -420,7 +419,8 @@ def _cells(values: pd.Series, scales: Mapping[str, str]) -> _Cells:
 
 def _drawn(ratios: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Look]:
     """The looks of the variants that have a ratio."""
-    return {label: look for label, look in looks(campaign).items() if label in set(ratios["variant"])}
+    there = set(ratios["variant"].unique())
+    return {label: look for label, look in looks(campaign).items() if label in there}
 
 
 def _baselines(labels: Iterable[str], campaign: CampaignInfo) -> dict[str, str]:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.whole_files import replacing
@@ -26,6 +26,9 @@ _DATES_AND_PROGRAMS = {
     ".svg": ["Date", "Creator"],
     ".pdf": ["CreationDate", "Creator", "Producer"],
 }
+
+# Pixels are the same. Matplotlib's default, 6, takes 1.6 times as long, for files that are an eighth smaller.
+_PACKING: dict[str, Any] = {".png": {"pil_kwargs": {"compress_level": 3}}}
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -45,7 +48,8 @@ def write(figure: Figure, stream: BinaryIO, suffix: str) -> None:
         _laid_out(figure) if suffix == ".png" else nullcontext(),
         _few_letters() if suffix == ".pdf" else nullcontext(),
     ):
-        figure.savefig(stream, format=suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[suffix]))
+        metadata = dict.fromkeys(_DATES_AND_PROGRAMS[suffix])
+        figure.savefig(stream, format=suffix[1:], metadata=metadata, **_PACKING.get(suffix, {}))
 
 
 def _few_letters() -> AbstractContextManager[None]:

@@ -131,11 +131,11 @@ def _of_metric(ratios: pd.DataFrame, metric: Metric, campaign: CampaignInfo) -> 
         "gain": metric.comparative.gain,
         "harm": metric.comparative.harm,
         "more": metric.more_is_better,
-        "variant": [variants[label] for label in ratios["variant"]],
-        "workload": [workloads[label] for label in ratios["workload"]],
-        "point": [int(point) for point in ratios["point"]],
-        "verdict": [str(verdict)[0] for verdict in ratios["verdict"]],
-        **{name: [_digits(value) for value in ratios[name]] for name in _COLUMNS},
+        "variant": [variants[label] for label in ratios["variant"].tolist()],
+        "workload": [workloads[label] for label in ratios["workload"].tolist()],
+        "point": ratios["point"].tolist(),
+        "verdict": [verdict[0] for verdict in ratios["verdict"].tolist()],
+        **{name: list(map(_digits, ratios[name].tolist())) for name in _COLUMNS},
     }
 
 
