@@ -305,9 +305,9 @@ def _values(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
         for workload in campaign.workloads
     }
     of_point = dict(enumerate(campaign.points))
-    given = _documents(ratios["point"], of_point) | _documents(ratios["workload"], of_workload)
+    factors = _documents(ratios["point"], of_point) | _documents(ratios["workload"], of_workload)
     columns: dict[str, Any] = {}
-    for name, values in given.items():
+    for name, values in factors.items():
         if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
             columns[name] = values
         else:

@@ -27,26 +27,26 @@ def ask(
     """Return the answers of a program as `question.ask` does."""
     if folder.parent != DECLARATIONS:
         return question.ask(commands, folder, home, variables, limit_s)
-    kept, keys = _kept(), [_key(command) for command in commands]
-    new = [command for command, key in zip(commands, keys, strict=True) if key not in kept]
+    outputs, keys = _outputs(), [_key(command) for command in commands]
+    new = [command for command, key in zip(commands, keys, strict=True) if key not in outputs]
     fresh = iter(question.ask(new, folder, home, variables, limit_s) if new else ())
     answers: list[Answer | NoAnswer] = []
     for key in keys:
-        answer = Answer(0, *kept[key]) if key in kept else next(fresh)
+        answer = Answer(0, *outputs[key]) if key in outputs else next(fresh)
         answers.append(answer)
         if not isinstance(answer, Answer) or answer.status != 0:
             break
-        kept[key] = [answer.output, answer.errors]
+        outputs[key] = [answer.output, answer.errors]
     if new:
-        caches.keep(NAME, json.dumps(dict(list(kept.items())[-MOST:])))
+        caches.keep(NAME, json.dumps(dict(list(outputs.items())[-MOST:])))
     return answers
 
 
-def _kept() -> dict[str, Any]:
+def _outputs() -> dict[str, Any]:
     """Return the outputs of each command that was answered, by `_key`."""
     with suppress(ValueError):
-        kept = json.loads(caches.read(NAME) or "{}")
-        return kept if isinstance(kept, dict) else {}
+        outputs = json.loads(caches.read(NAME) or "{}")
+        return outputs if isinstance(outputs, dict) else {}
     return {}
 
 
