@@ -50,7 +50,7 @@ def test_a_png_file_is_as_matplotlib_lays_it_out_and_the_figure_can_be_laid_out_
     ours, theirs = io.BytesIO(), io.BytesIO()
     write(figure, ours, ".png")
     with style():
-        other.savefig(theirs, format="png", metadata={"Software": None})
+        other.savefig(theirs, format="png", metadata={"Software": None}, pil_kwargs={"compress_level": 3})
     assert ours.getvalue() == theirs.getvalue()
     assert isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
     assert figure.dpi == other.dpi
