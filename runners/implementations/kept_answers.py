@@ -1,11 +1,12 @@
 """Answers of the programs of this checkout, which are kept: a question takes processes and a twentieth of a
 second of CPU, and each command puts the same ones again.
 
-A program that was built anew is asked anew. One elsewhere is asked each time: its answer may depend on other
-files. A refusal is not kept: it may come from the machine, such as one without memory.
+A program that was built anew is asked anew. A script, or a program elsewhere, is asked each time: its answer
+may depend on other files. A refusal is not kept: it may come from the machine, such as one without memory.
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +26,7 @@ def ask(
     commands: Sequence[Sequence[str]], folder: Path, home: Path, variables: Mapping[str, str], limit_s: float
 ) -> list[Answer | NoAnswer]:
     """Return the answers of a program as `question.ask` does."""
-    if folder.parent != DECLARATIONS:
+    if folder.parent != DECLARATIONS or not all(map(_is_compiled, commands)):
         return question.ask(commands, folder, home, variables, limit_s)
     outputs, keys = _outputs(), [_key(command) for command in commands]
     new = [command for command, key in zip(commands, keys, strict=True) if key not in outputs]
@@ -50,11 +51,18 @@ def _outputs() -> dict[str, Any]:
     return {}
 
 
+def _is_compiled(command: Sequence[str]) -> bool:
+    """Whether a command is a compiled program, and names no other file, which may be a script."""
+    program, *words = command
+    try:
+        with Path(program).open("rb") as file:
+            return file.read(4) == b"\x7fELF" and not any(map(os.path.exists, words))
+    except OSError:
+        return False
+
+
 def _key(command: Sequence[str]) -> str:
-    """Return a text that tells a command, with the files that it names as they are now, from others."""
-    states = []
-    for word in command:
-        with suppress(OSError, ValueError):  # it names no file, or is no name
-            state = Path(word).stat()
-            states.append((state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
-    return json.dumps([list(command), states])
+    """Return a text that tells a command, with its program as it is now, from others."""
+    state = Path(command[0]).stat()
+    as_it_is = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    return json.dumps([list(command), as_it_is])

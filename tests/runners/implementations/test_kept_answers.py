@@ -21,7 +21,7 @@ class Program:
         self.folder = root / "mine"
         self.folder.mkdir(parents=True)
         self.path = self.folder / "program"
-        self.path.write_text("one build")
+        self.path.write_bytes(b"\x7fELF one build")
         self.questions: list[str] = []
 
     def answer(self, commands: Sequence[Sequence[str]], *_: Any) -> list[Answer | NoAnswer]:
@@ -74,7 +74,7 @@ def test_a_refusal_ends_the_answers_and_is_asked_for_again(
 
 def test_a_program_that_was_built_anew_is_asked_anew(program: Program) -> None:
     program.ask("a")
-    program.path.write_text("another")
+    program.path.write_bytes(b"\x7fELF another")
     program.ask("a")
     os.utime(program.path, ns=(1, 1))
     program.ask("a")
@@ -87,6 +87,15 @@ def test_a_program_outside_of_the_checkout_is_asked_each_time(
     monkeypatch.setattr(kept_answers, "DECLARATIONS", tmp_path / "elsewhere")
     assert program.ask("a") == program.ask("a")
     assert program.questions == ["a", "a"]
+
+
+def test_a_script_is_asked_each_time(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(program.folder)
+    (program.folder / "module.py").touch()
+    assert program.ask("module.py") == program.ask("module.py")
+    program.path.write_text("#!/bin/sh\n")
+    assert program.ask("a") == program.ask("a")
+    assert program.questions == ["module.py", "module.py", "a", "a"]
 
 
 def test_the_latest_answers_are_kept(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
