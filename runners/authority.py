@@ -34,9 +34,15 @@ def write(folder: Path) -> datetime:
     authority_key, node_key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
     # A name of its own tells one authority from another.
     name = f"fecbench hosts {secrets.token_hex(4)}"
+    # Python 3.13 and later ask for a usage and for key identifiers.
+    unused = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment")
+    of_keys = ("key_agreement", "crl_sign", "encipher_only", "decipher_only")
+    usage = x509.KeyUsage(key_cert_sign=True, **dict.fromkeys((*unused, *of_keys), False))
     authority = (
         _builder(name, name, authority_key.public_key(), begin, end)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
         .sign(authority_key, algorithm=None)
     )
     both = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
@@ -44,6 +50,9 @@ def write(folder: Path) -> datetime:
         _builder("node", name, node_key.public_key(), begin, end)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(both, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
+        )
         .sign(authority_key, algorithm=None)
     )
     key = node_key.private_bytes(

@@ -483,7 +483,7 @@ class LinkSettings:
     def _name(self, direction: Direction, parameter: str) -> str:
         """Return the name of a parameter in errors."""
         up, down = getattr(self.up, parameter), getattr(self.down, parameter)
-        is_shared = up is down or up == down  # a NaN does not equal itself
+        is_shared = up == down or repr(up) == repr(down)  # a NaN does not equal itself
         name = name_in_designs(parameter)
         return name if is_shared else f"{direction}.{name}"
 

@@ -82,6 +82,7 @@ def listening(known: Place) -> Iterator[Place]:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_verify_locations(cadata=known.papers.authority)
     server.verify_mode = ssl.CERT_REQUIRED
+    server.verify_flags |= ssl.VERIFY_X509_STRICT  # the default of Python 3.13 and later
     context(known.papers)  # they can be read
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

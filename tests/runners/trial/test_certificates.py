@@ -61,6 +61,7 @@ def test_a_client_that_trusts_the_authority_takes_the_server(tmp_path: Path, kin
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
     client_context = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+    client_context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as the contract says, for Python 3.13 and later
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context.wrap_bio(down, up, server_hostname=NAME)
     server = server_context.wrap_bio(up, down, server_side=True)
