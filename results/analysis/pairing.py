@@ -330,8 +330,8 @@ def baseline_of(campaign: CampaignInfo) -> str | None:
 
 def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
     """Return the baseline's label of each variant that is compared, in the order of the design: its own,
-    or else `baseline_of`, if one timer took the times of both. One that a selection of arms
-    leaves out is none."""
+    or else `baseline_of`, if one timer took the times of both. A variant that a selection
+    of arms leaves out is no baseline."""
     usual = baseline_of(campaign)
 
     def baseline(label: str, own: str | None) -> str | None:

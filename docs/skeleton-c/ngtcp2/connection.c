@@ -7,8 +7,7 @@
 #include <string.h>
 
 #if NGTCP2_VERSION_NUM >= 0x010000
-#error                                                                                                       \
-    "this connection.c is for ngtcp2 0.12, that of Debian 12 and Ubuntu 24.04; later ones have other functions"
+#error "this connection.c is for ngtcp2 0.12, that of Debian 12 and Ubuntu 24.04"
 #endif
 
 enum { PACKET_BYTES = 1252, WINDOW_BYTES = 64 << 20, CONNECTION_ID_BYTES = 16, STREAMS_AT_ONCE = 100 };
