@@ -9,12 +9,13 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fecbench import caches
 from fecbench.checkout import DECLARATIONS
-from fecbench.runners.sandbox import question
+from fecbench.runners.sandbox import isolation, question
 from fecbench.runners.sandbox.question import Answer, NoAnswer
 
 NAME = "answers.json"
@@ -26,7 +27,7 @@ def ask(
     commands: Sequence[Sequence[str]], folder: Path, home: Path, variables: Mapping[str, str], limit_s: float
 ) -> list[Answer | NoAnswer]:
     """Return the answers of a program as `question.ask` does."""
-    if folder.parent != DECLARATIONS or not all(map(_is_compiled, commands)):
+    if folder.parent != DECLARATIONS or not all(map(_is_compiled, commands)) or not _can_start():
         return question.ask(commands, folder, home, variables, limit_s)
     outputs, keys = _outputs(), [_key(command) for command in commands]
     new = [command for command, key in zip(commands, keys, strict=True) if key not in outputs]
@@ -49,6 +50,18 @@ def _outputs() -> dict[str, Any]:
         outputs = json.loads(caches.read(NAME) or "{}")
         return outputs if isinstance(outputs, dict) else {}
     return {}
+
+
+@cache
+def _can_start() -> bool:
+    """Whether programs can be started here: a kept answer hides no machine on which none can."""
+    if os.geteuid() != 0:
+        return True
+    try:
+        isolation.run_isolated(lambda: b"it can", isolation.TRY_LIMIT_S)
+    except (isolation.IsolationError, OSError):
+        return False
+    return True
 
 
 def _is_compiled(command: Sequence[str]) -> bool:

@@ -180,6 +180,7 @@ def test_the_demonstration_is_refused_in_one_line_there(
     little_design: Path, tmp_path: Path, in_a_chroot: list[str]
 ) -> None:
     first = [sys.executable, "-m", "fecbench.runners.campaign.aside", little_design, tmp_path / "x.sqlite"]
+    subprocess.run(first, cwd=REPOSITORY, check=True)  # answers of programs are kept, and hide nothing
     refusal = subprocess.run([*in_a_chroot, *first], cwd=REPOSITORY, capture_output=True, text=True)
     assert (refusal.returncode, refusal.stdout, refusal.stderr.count("\n")) == (2, "", 1), refusal.stderr
     assert NO_MOUNT_POINT in refusal.stderr
