@@ -234,7 +234,7 @@ def document(table: pd.DataFrame) -> list[dict[str, Any]]:
             **{name: number(row[name]) for name in ("ratio", "saved", "more_bytes")},
             **{f"{name}_interval": _interval(row, name) for name in _ESTIMATES},
             "interval": None if math.isnan(row["low"]) else [number(row["low"]), number(row["high"])],
-            "mean_interval": None if math.isnan(row["mean_low"]) else [row["mean_low"], row["mean_high"]],
+            "mean_interval": _interval(row, "mean"),
         }
         for row in table.to_dict("records")
     ]

@@ -48,13 +48,18 @@ def _outputs() -> dict[str, Any]:
     """Return the outputs of each command that was answered, by `_key`."""
     with suppress(ValueError):
         outputs = json.loads(caches.read(NAME) or "{}")
-        return outputs if isinstance(outputs, dict) else {}
+        if isinstance(outputs, dict) and all(map(_is_output, outputs.values())):
+            return outputs
     return {}
+
+
+def _is_output(value: Any) -> bool:
+    return isinstance(value, list) and list(map(type, value)) == [str, str]
 
 
 @cache
 def _can_start() -> bool:
-    """Whether programs can be started here: a kept answer hides no machine on which none can."""
+    """Whether programs can be started here. Where none can, a question has to be put, which says why."""
     if os.geteuid() != 0:
         return True
     try:

@@ -1,5 +1,6 @@
 """Answers of the programs of this checkout, which later commands need not ask for."""
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,6 +115,16 @@ def test_a_file_that_is_no_record_of_answers_is_made_anew(
     for _ in range(2):
         assert program.ask("a") == [Answer(0, "a", "")]
     assert program.questions == ["a"]
+
+
+def test_answers_that_are_no_outputs_are_not_taken(program: Program, caches: Path) -> None:
+    program.ask("a")
+    file = caches / "answers.json"
+    (key,) = json.loads(file.read_text())
+    for value in (3, None, "ab", [], ["a"], ["a", 1], {"a": 1, "b": 2}):
+        file.write_text(json.dumps({key: value}))
+        assert program.ask("a") == [Answer(0, "a", "")]
+    assert program.questions == ["a"] * 8
 
 
 def test_nothing_is_kept_where_the_folder_cannot_be_written(program: Program, caches: Path) -> None:
