@@ -113,6 +113,28 @@ def test_the_demonstration_says_what_it_leaves_out_without_root(rootless: str, e
     assert ("left out: the emulated sample" in result.stdout) != emulates
 
 
+@pytest.mark.parametrize(
+    ("crosscheck", "report", "status", "last"),
+    [
+        *((0, 0, 0, "figure "), (1, 0, 0, "figure "), (2, 0, 2, "the emulated sample did not end")),
+        *((0, 3, 2, "drawing the report"), (2, 3, 2, "drawing the report"), (130, 0, 2, "running ")),
+    ],
+)
+def test_the_demonstration_has_its_report_where_the_emulated_sample_is_refused(
+    crosscheck: int, report: int, status: int, last: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin/fecbench"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!/bin/sh\ncase $1 in run) exit 1;; crosscheck) exit {crosscheck};; report) exit {report};; esac\n"
+    )
+    program.chmod(0o755)
+    words = ["make", *(word for target in ("path", "packages", "ready") for word in ("-o", target)), "demo"]
+    settings = ["ROOTLESS=", f"VENV={tmp_path}", f"OUT={tmp_path}", "RUN=true"]
+    ran = subprocess.run([*words, *settings], cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout.splitlines()[-1][: len(last)]) == (status, last)
+
+
 def test_the_workflow_of_recordings_watches_files_that_exist_and_runs_tests_that_exist() -> None:
     workflow = yaml.load((REPOSITORY / ".github/workflows/recordings.yml").read_text(), yaml.BaseLoader)
     for event in ("push", "pull_request"):

@@ -1,6 +1,7 @@
 """Holds the emulated link of this machine against bounds: the experiments, and which table has which."""
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -43,7 +44,7 @@ ROUNDS = 3
 BRIEF_OWD_MS, BRIEF_PROBES = 10, 200
 BRIEF_MBPS, BRIEF_BURST = 10, 200
 BRIEF_VERDICTS = 1000
-BRIEF_ATTEMPTS = 3
+BRIEF_PAUSES_S = (0, 2, 5, 10, 20)  # before each attempt: a host that takes processors away does so for seconds
 
 IDLE = Bounds(45, 140, 20_000)
 LOADED = Bounds(45, 200, 20_000)
@@ -70,8 +71,9 @@ def measure(backend: Backend, kind: Kind) -> Table:
 
 
 def measure_briefly(backend: Backend) -> Table:
-    """Return the first brief table that keeps every bound, or the last of BRIEF_ATTEMPTS."""
-    for attempt in range(1, BRIEF_ATTEMPTS + 1):
+    """Return the first brief table that keeps every bound, or the last, after BRIEF_PAUSES_S."""
+    for attempt, pause_s in enumerate(BRIEF_PAUSES_S, 1):
+        time.sleep(pause_s)
         table = measure(backend, "brief").model_copy(update={"attempt": attempt})
         if table.good:
             break

@@ -139,11 +139,14 @@ def bad_then_good(attempts: list[bool], monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_moment_of_load_is_forgiven_a_machine_that_never_holds_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    pauses_s: list[float] = []
+    monkeypatch.setattr(calibration.time, "sleep", pauses_s.append)
     bad_then_good([False, False, True], monkeypatch)
     table = calibration.measure_briefly("wire")
     assert (table.good, table.attempt) == (True, 3)
-    bad_then_good([False] * 3, monkeypatch)
+    bad_then_good([False] * 5, monkeypatch)
     assert not calibration.measure_briefly("wire").good
+    assert pauses_s == [0, 2, 5, 0, 2, 5, 10, 20]
 
 
 @needs.ROOT
