@@ -40,6 +40,8 @@ CHANCES = {"duplicate": "duplicate", "corrupt_p": "corrupt", "reorder_p": "reord
 _NAME = "name in designs"
 
 Queue = Literal["droptail", "codel", "pie", "fq_codel", "dualpi2"]
+CODELS = ("codel", "fq_codel")
+CODEL_TARGET_MS = 5.0
 LONGEST_OUTAGE_S = 1_000_000
 
 MANAGED_QUEUE_PACKETS: Mapping[Queue, int] = {
@@ -121,7 +123,7 @@ class DirectionSettings:
     queue_bytes: int | None = None
     queue_packets: int | None = None
     queue: Queue = "droptail"
-    """codel: RFC 8289 (target 5 ms, interval 100 ms) drops at the head besides. pie: RFC 8033 (target 15 ms)
+    """codel: RFC 8289 (interval 100 ms) drops at the head besides. pie: RFC 8033 (target 15 ms)
     drops at the tail besides. fq_codel: RFC 8290, a CoDel for each flow. dualpi2: RFC 9332, two queues that
     mark; it needs ecn."""
     outage_s: tuple[float, float] | None = None
@@ -161,6 +163,8 @@ class DirectionSettings:
     """Whether the queue marks frames that can be marked, in the place of dropping them before it is full."""
     ecn_threshold_ms: Annotated[float | None, left_out()] = None
     """The wait from which on the queue marks all that can be marked."""
+    codel_target_ms: Annotated[float, left_out(CODEL_TARGET_MS)] = CODEL_TARGET_MS
+    """How long frames may wait in a queue of CoDel; RFC 8290 asks for the time of a full frame at least."""
     pie_seed: Annotated[int | None, left_out()] = None
     """64 bits that decide which frames PIE drops."""
     shaper_burst_bytes: Annotated[int, left_out(0)] = 0
@@ -423,6 +427,11 @@ class LinkSettings:
             value = getattr(settings, truth)
             if not isinstance(value, bool):
                 raise TopologyError(wrong_value(self._name(direction, truth), value, "true or false"))
+        if settings.codel_target_ms != CODEL_TARGET_MS:
+            target = self._name(direction, "codel_target_ms")
+            _check_number(target, settings.codel_target_ms, 0.001, 1_000_000)
+            if settings.queue not in CODELS:
+                raise TopologyError(f"{target}: the queue has no CoDel; write queue = 'codel' or 'fq_codel'")
         if settings.ecn_threshold_ms is not None:
             threshold = self._name(direction, "ecn_threshold_ms")
             _check_number(threshold, settings.ecn_threshold_ms, 0.001, 1_000_000)

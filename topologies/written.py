@@ -3,7 +3,7 @@ packets. Its names, their bounds and what each needs stand there."""
 
 import base64
 
-from fecbench.topologies.link import MTU, Direction, LinkSettings
+from fecbench.topologies.link import CODEL_TARGET_MS, MTU, Direction, LinkSettings
 from fecbench.topologies.trace import STEP
 
 _LITTLE_ENDIAN = STEP.newbyteorder("<")
@@ -23,6 +23,9 @@ def lines(link: LinkSettings, direction: Direction) -> dict[str, Value]:
         "queue_ns": limit.time_ns,
         "queue": settings.queue if settings.queue != "droptail" else None,
         "pie_seed": (settings.pie_seed or 0) if settings.queue == "pie" else None,
+        "codel_target_ns": round(settings.codel_target_ms * 1e6)
+        if settings.codel_target_ms != CODEL_TARGET_MS
+        else None,
         "ecn": settings.ecn or None,
         "ecn_threshold_ns": settings.ecn_threshold_ns,
         "outage_ns": settings.outage_ns,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.topologies.test_link_core import ACCEPTED, CODEL, DROPTAIL, MS, Lane, core, run  # noqa: F401 - a fixture
 
-TARGET, INTERVAL, MAX_PACKET = 5 * MS, 100 * MS, 1514
+INTERVAL, MAX_PACKET = 100 * MS, 1514
 FAST, SLOW = 100_000_000, 1_000_000
 
 
@@ -26,7 +26,8 @@ class Packet:
 class Queue:
     """`deque` of RFC 8289, whose times are whole nanoseconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: int = 5 * MS) -> None:
+        self.target = target
         self.packets: deque[Packet] = deque()
         self.lost: list[int] = []
         self.first_above_time = self.drop_next = 0
@@ -42,7 +43,7 @@ class Queue:
 
     def dodeque(self, now: int) -> tuple[Packet | None, bool]:
         packet, ok_to_drop = self.packets.popleft() if self.packets else None, False
-        if packet is None or now - packet.arrived < TARGET or self.bytes() <= MAX_PACKET:
+        if packet is None or now - packet.arrived < self.target or self.bytes() <= MAX_PACKET:
             self.first_above_time = 0
         elif self.first_above_time == 0:
             self.first_above_time = now + INTERVAL
@@ -82,7 +83,7 @@ def oracle(path: Lane, arrivals: list[int], lengths: list[int]) -> tuple[dict[in
 
     A rate at which a byte takes whole nanoseconds.
     """
-    queue, serialized, free = Queue(), {}, 0
+    queue, serialized, free = Queue(path.codel_target_ns or 5 * MS), {}, 0
     byte_ns = 8 * 10**9 // path.rate_bps
     waiting = deque(map(Packet, itertools.count(), arrivals, lengths))
     while waiting or queue.packets:
@@ -112,6 +113,7 @@ codel_paths = st.builds(
     delay_ns=st.sampled_from([0, 1, MS, 50 * MS]),
     queue_packets=st.just(10**6),
     queue=st.just(CODEL),
+    codel_target_ns=st.sampled_from([0, MS, 5 * MS, 17 * MS, 150 * MS]),
 )
 # Phases of a few hundred frames that come at a steady pace, faster or slower than they can leave.
 phases = st.lists(st.tuples(st.integers(1, 300), st.integers(0, 14 * MS)), min_size=1, max_size=6)

@@ -53,6 +53,7 @@ class Settings(ctypes.Structure):
         *((name, ctypes.c_uint64) for name in ("overtake_threshold", "overtake_seed", "overtake_by")),
         *((name, ctypes.c_uint64) for name in ("cross_bps", "cross_on_ns", "cross_off_ns", "cross_seed")),
         ("mtu_icmp", ctypes.c_bool),
+        ("codel_target_ns", ctypes.c_uint64),
     )
 
 
@@ -139,6 +140,8 @@ class Lane:
     cross_on_ns: int = 0
     cross_off_ns: int = 0
     cross_seed: int = 0
+    mtu_icmp: bool = False
+    codel_target_ns: int = 0
 
 
 START_NS = 2 * MS

@@ -134,8 +134,8 @@ def test_the_bit_that_flips_is_one_that_the_checksum_of_the_transport_covers(
 class MarkingQueue(Queue):
     """Linux's `codel_dequeue`: RFC 8289, but that it marks a packet that can be marked, and sends it."""
 
-    def __init__(self, codepoints: list[int]) -> None:
-        super().__init__()
+    def __init__(self, codepoints: list[int], target: int = 5 * MS) -> None:
+        super().__init__(target)
         self.codepoints = codepoints
 
     def mark(self, packet: Packet | None) -> bool:

@@ -95,6 +95,7 @@ effects = st.fixed_dictionaries(
         "shaper_burst_bytes": st.integers(1, 10**9),
         "mtu_icmp": st.just(True),
         "ecn_threshold_ms": st.integers(1, 10**9).map(lambda us: us / 1000),
+        "codel_target_ms": st.integers(1, 10**9).map(lambda us: us / 1000),
     },
 )
 
@@ -131,6 +132,8 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         assert (c.queue, c.reorder) == (QUEUES.index(own.queue), own.reorder)
         assert c.pie_seed == (own.pie_seed if own.queue == "pie" else 0)
         assert (c.ecn, c.ecn_threshold_ns) == (own.ecn, own.ecn_threshold_ns or 0)
+        target_ms = own.codel_target_ms
+        assert c.codel_target_ns == (0 if target_ms == 5 else round(target_ms * 1e6))
         assert (c.outage_from_ns, c.outage_to_ns) == (own.outage_ns or (0, 0))
         noise = own.jitter
         law = 0 if noise is None else 1 + LAWS.index(noise.law)
@@ -153,7 +156,9 @@ def affected(direction: DirectionSettings, values: dict[str, Any]) -> DirectionS
         direction = replace(direction, policer_mbps=policer[0], policer_burst_bytes=policer[1])
     if threshold_ms := values.get("ecn_threshold_ms"):
         direction = replace(direction, ecn=True, ecn_threshold_ms=threshold_ms)
-    if values.get("dualpi2"):
+    if target_ms := values.get("codel_target_ms"):
+        direction = replace(direction, queue="codel", codel_target_ms=target_ms)
+    elif values.get("dualpi2"):
         direction = replace(direction, ecn=True, queue="dualpi2")
     icmp = values.get("mtu_icmp", False) and direction.mtu_bytes != 1500
     direction = replace(direction, mtu_icmp=icmp)

@@ -65,14 +65,14 @@ void codel_put(struct codel_queue *queue, struct frame *frame) {
     frames_append(&queue->frames, frame);
 }
 
-struct frame *codel_take(struct codel_queue *queue, uint64_t now_ns, uint32_t max_frame_size, bool marks,
+struct frame *codel_take(struct codel_queue *queue, uint64_t now_ns, const struct codel_law *law,
                          struct frames *dropped) {
     for (struct frame *frame; (frame = frames_take(&queue->frames));) {
         queue->bytes -= frame->length;
-        bool above = now_ns - frame->arrived_ns >= CODEL_TARGET_NS && queue->bytes > max_frame_size;
+        bool above = now_ns - frame->arrived_ns >= law->target_ns && queue->bytes > law->max_frame_size;
         if (!drops(&queue->codel, now_ns, above))
             return frame;
-        if (marks && frame_mark(frame)) {
+        if (law->marks && frame_mark(frame)) {
             mark_head(&queue->codel, now_ns);
             return frame;
         }

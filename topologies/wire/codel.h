@@ -1,5 +1,5 @@
-// CoDel, the controlled delay queue discipline of RFC 8289, with its target of 5 ms and interval of 100 ms:
-// which frames are dropped or marked at the head of a queue. Times are nanoseconds.
+// CoDel, the controlled delay queue discipline of RFC 8289, with its interval of 100 ms: which frames are
+// dropped or marked at the head of a queue. Times are nanoseconds.
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "frame_pool.h"
 
-#define CODEL_TARGET_NS 5000000ull
+#define CODEL_TARGET_NS 5000000ull // where no other is given
 #define CODEL_INTERVAL_NS 100000000ull
 
 // The event after which the head of the queue comes.
@@ -31,8 +31,13 @@ struct codel_queue {
 
 void codel_put(struct codel_queue *queue, struct frame *frame);
 
+struct codel_law {
+    uint64_t target_ns;
+    uint32_t max_frame_size; // with no more bytes behind it, a frame has not waited too long
+    bool marks;              // what can be marked is marked and sent, in the place of being dropped
+};
+
 // The frame that is sent at now_ns, when the transmitter is free, or NULL. Frames that are dropped before
-// it are appended to `dropped`. With `marks`, one that can be marked is marked and sent in the place of being
-// dropped.
-struct frame *codel_take(struct codel_queue *queue, uint64_t now_ns, uint32_t max_frame_size, bool marks,
+// it are appended to `dropped`.
+struct frame *codel_take(struct codel_queue *queue, uint64_t now_ns, const struct codel_law *law,
                          struct frames *dropped);

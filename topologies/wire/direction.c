@@ -74,6 +74,8 @@ void direction_init(struct direction *direction, const struct direction_settings
     uint64_t longest = settings->mtu_bytes + ETHERNET_HEADER;
     if (settings->mtu_bytes && longest < settings->max_frame_size)
         direction->settings.max_frame_size = (uint32_t)longest;
+    if (!settings->codel_target_ns)
+        direction->settings.codel_target_ns = CODEL_TARGET_NS;
     direction->policer = bucket_of(settings->policer_bps, settings->policer_burst_bytes);
     direction->credit = bucket_of(settings->rate_bps, settings->shaper_burst_bytes);
     // A frame that overtakes has any share of the delay.
@@ -293,15 +295,14 @@ static void wait_for_turn(struct direction *direction, struct frame *frame, uint
 
 static struct frame *choose(struct direction *direction, uint64_t turn_ns, struct frames *dropped) {
     const struct direction_settings *settings = &direction->settings;
+    struct codel_law law = {settings->codel_target_ns, settings->max_frame_size, settings->ecn};
     switch (settings->queue) {
     case QUEUE_FQ_CODEL:
-        return fq_codel_take(&direction->managed.fq_codel, turn_ns, settings->max_frame_size, settings->ecn,
-                             dropped);
+        return fq_codel_take(&direction->managed.fq_codel, turn_ns, &law, dropped);
     case QUEUE_DUALPI2:
         return dualpi2_take(&direction->managed.dualpi2, turn_ns, dropped);
     default:
-        return codel_take(&direction->managed.codel, turn_ns, settings->max_frame_size, settings->ecn,
-                          dropped);
+        return codel_take(&direction->managed.codel, turn_ns, &law, dropped);
     }
 }
 

@@ -83,7 +83,8 @@ struct direction_settings {
     uint64_t pie_seed;
     uint64_t overtake_threshold, overtake_seed, overtake_by;
     struct cross_settings cross;
-    bool mtu_icmp; // the carrier tells senders of what is longer than mtu_bytes, by an ICMP
+    bool mtu_icmp;            // the carrier tells senders of what is longer than mtu_bytes, by an ICMP
+    uint64_t codel_target_ns; // 0: CODEL_TARGET_NS
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames

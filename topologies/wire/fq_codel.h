@@ -86,8 +86,8 @@ static inline void fq_meet_empty(struct fq_codel *fq, struct fq_list *list, stru
 }
 
 // The frame that is sent at now_ns, or NULL; those that CoDel drops before it are appended to `dropped`.
-static inline struct frame *fq_codel_take(struct fq_codel *fq, uint64_t now_ns, uint32_t max_frame_size,
-                                          bool marks, struct frames *dropped) {
+static inline struct frame *fq_codel_take(struct fq_codel *fq, uint64_t now_ns, const struct codel_law *law,
+                                          struct frames *dropped) {
     for (;;) {
         struct fq_list *list = fq->fresh.head ? &fq->fresh : &fq->old;
         struct fq_flow *flow = list->head;
@@ -99,7 +99,7 @@ static inline struct frame *fq_codel_take(struct fq_codel *fq, uint64_t now_ns, 
             fq_append(&fq->old, flow);
             continue;
         }
-        struct frame *frame = codel_take(&flow->queue, now_ns, max_frame_size, marks, dropped);
+        struct frame *frame = codel_take(&flow->queue, now_ns, law, dropped);
         if (frame) {
             flow->deficit -= frame->length;
             return frame;

@@ -26,6 +26,7 @@ const char WRITTEN_USAGE[] =
     "  queue_bytes N, queue_packets N, queue_ns N: the limit; the last, in the time that the present rate\n"
     "    takes for it, needs a schedule\n"
     "  queue droptail|codel|pie|fq_codel|dualpi2, pie_seed N: that of PIE's draws\n"
+    "  codel_target_ns N: that of queue codel and fq_codel\n"
     "  ecn true|false: the queue marks what can be marked, in the place of dropping it\n"
     "  ecn_threshold_ns N: with ecn, it marks what has waited for so long\n"
     "  outage_ns FROM TO: it is out, and drops every frame that comes\n"
@@ -256,6 +257,7 @@ static const struct name NAMES[] = {
     TRUTH(ecn),
     {NUMBER(ecn_threshold_ns, 1, 1000000000000)},
     {NUMBER(pie_seed, 0, UINT64_MAX)},
+    {NUMBER(codel_target_ns, 1, 1000000000000)},
 };
 
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };

@@ -25,7 +25,14 @@ label = "other"
 implementation = "noq-fec"
 options = {{ controller = "safe" }}
 """
-NEEDS_OTHERS = {"reorder.by_packets", "policer_burst_bytes", "cross.on_s", "cross.off_s", "ecn_threshold_ms"}
+NEEDS_OTHERS = {
+    "reorder.by_packets",
+    "policer_burst_bytes",
+    "cross.on_s",
+    "cross.off_s",
+    "ecn_threshold_ms",
+    "codel_target_ms",
+}
 """Parameters that mean nothing without another one."""
 NO_EFFECT = {
     "bandwidth_mbps",

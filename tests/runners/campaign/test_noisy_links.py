@@ -133,6 +133,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "policer_burst_bytes = 1513: must be a whole number",
     ),
     ({"shaper_burst_bytes": -1}, "shaper_burst_bytes = -1: must be a whole number from 0 to 1000000000"),
+    ({"codel_target_ms": 20}, "codel_target_ms: the queue has no CoDel; write queue = 'codel' or 'fq_codel'"),
+    ({"queue": "codel", "codel_target_ms": 0}, "codel_target_ms = 0: must be a number from 0.001 to 1000000"),
+    ({"queue": "codel", "codel_target_ms": "5"}, "codel_target_ms = '5': must be a number"),
     ({"down.duplicate": True}, "down.duplicate = true: must be a number from 0 to 1"),
 ]
 
@@ -163,6 +166,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "mtu.icmp": {"mtu_bytes": 1300},
     "ecn": {"ecn_threshold_ms": 5},
     "ecn_threshold_ms": {"ecn": True},
+    "codel_target_ms": {"queue": "codel"},
     "cross.on_s": {"cross.mbps": 2},
     "cross.off_s": {"cross.mbps": 2},
 }
@@ -170,7 +174,7 @@ VALUES: dict[str, Any] = {
     **{"queue": "codel", "outage_s": [1, 2], "jitter_ms": 5, "reorder": True, "reorder.p": 0.1},
     **{"reorder.by_packets": 3, "duplicate": 0.1, "corrupt.p": 0.1, "mtu_bytes": 1300, "mtu.icmp": True},
     **{"policer_mbps": 5, "policer_burst_bytes": 20_000, "shaper_burst_bytes": 9000, "ecn": True},
-    **{"ecn_threshold_ms": 5, "cross.mbps": 2, "cross.on_s": 2, "cross.off_s": 2},
+    **{"ecn_threshold_ms": 5, "codel_target_ms": 50, "cross.mbps": 2, "cross.on_s": 2, "cross.off_s": 2},
 }
 
 
