@@ -164,7 +164,7 @@ class DirectionSettings:
     ecn_threshold_ms: Annotated[float | None, left_out()] = None
     """The wait from which on the queue marks all that can be marked."""
     codel_target_ms: Annotated[float, left_out(CODEL_TARGET_MS)] = CODEL_TARGET_MS
-    """How long frames may wait in a queue of CoDel; RFC 8290 asks for the time of a full frame at least."""
+    """The wait in CoDel's queue from which on it is too long; RFC 8290: at least the time of a full frame."""
     pie_seed: Annotated[int | None, left_out()] = None
     """64 bits that decide which frames PIE drops."""
     shaper_burst_bytes: Annotated[int, left_out(0)] = 0
