@@ -44,7 +44,8 @@ ROUNDS = 3
 BRIEF_OWD_MS, BRIEF_PROBES = 10, 200
 BRIEF_MBPS, BRIEF_BURST = 10, 200
 BRIEF_VERDICTS = 1000
-BRIEF_PAUSES_S = (0, 2, 5, 10, 20)  # before each attempt: a host that takes processors away does so for seconds
+# Before each attempt: a host that takes processors away does so for seconds.
+BRIEF_PAUSES_S = (0, 2, 5, 10, 20)
 
 IDLE = Bounds(45, 140, 20_000)
 LOADED = Bounds(45, 200, 20_000)

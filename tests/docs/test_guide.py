@@ -51,7 +51,7 @@ SLOW_PAGES = {
             "changing-links",
             "ecn-or-not",
             "fec-in-your-stack",
-            "harms",
+            "harms-record",
             "hunt",
             "read-the-results",
             "real-time",
