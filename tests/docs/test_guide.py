@@ -57,7 +57,7 @@ SLOW_PAGES = {
             "real-time",
             "reproduce-a-paper",
         ),
-        *("tcp", "troubleshooting", "two-paths", "video", "virtual-time", "which-fec", "write-a-design"),
+        *("tcp", "troubleshooting", "two-paths", "video", "virtual-time", "which-fec-record", "write-a-design"),
     )
 }
 SLOW_PAGES |= {f"docs/findings/{name}.md" for name in ("starlink2022", "thesis2018")}
