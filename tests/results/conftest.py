@@ -81,11 +81,11 @@ def _server() -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgresql_folder(pytestconfig: pytest.Config) -> Path:
+def postgresql_folder() -> Iterator[Path]:
     """A running server that listens on a UNIX socket in this folder only. Modules elsewhere take this fixture
-    for themselves, and the same server."""
-    pytestconfig.add_cleanup(_ENDS.close)
-    return _server()
+    for themselves, and the same server. It ends with the last test: later, a worker has few seconds to live."""
+    yield _server()
+    _ENDS.close()
 
 
 def new_postgresql(folder: Path) -> str:
