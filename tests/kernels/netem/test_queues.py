@@ -14,7 +14,7 @@ import time
 import pytest
 
 from fecbench.topologies.namespace import run_in_new, run_tool
-from tests.topologies.test_link_core import CODEL, DUALPI2, FQ_CODEL, PIE, Lane, core, run
+from tests.topologies.test_link_core import CODEL, DUALPI2, FQ_CODEL, MS, PIE, Lane, core, run
 
 __all__ = ["core"]
 
@@ -38,14 +38,15 @@ class Missing(Exception):
     """The kernel, or its tc, has no such qdisc."""
 
 
-def by_kernel(qdisc: str, codepoint: int) -> tuple[int, int, list[int]]:
+def by_kernel(qdisc: str, codepoint: int, target_ms: int) -> tuple[int, int, list[int]]:
     """Return the number of marked packets, that of dropped ones, and when each was sent. Raises Missing."""
     run_tool(["ip", "-batch", "-"], LINKS)
     bucket = f"tc qdisc add dev v0 root handle 1: tbf rate {RATE_BPS}bit burst 2000 limit 10000000"
     run_tool(bucket.split())
     ecn = [] if qdisc == "dualpi2" else ["ecn"]
+    target = ["target", f"{target_ms}ms"] if target_ms else []
     added = subprocess.run(
-        ["tc", "qdisc", "add", "dev", "v0", "parent", "1:1", "handle", "2:", qdisc, "limit", "10000", *ecn],
+        [*f"tc qdisc add dev v0 parent 1:1 handle 2: {qdisc} limit 10000".split(), *target, *ecn],
         capture_output=True,
         text=True,
     )
@@ -68,13 +69,25 @@ def by_kernel(qdisc: str, codepoint: int) -> tuple[int, int, list[int]]:
 
 
 @pytest.mark.parametrize("codepoint", [NOT_CAPABLE, ECT_0], ids=["drops", "marks"])
-@pytest.mark.parametrize("qdisc", QDISCS)
-def test_the_kernel_s_queue_marks_and_drops_as_many(core: ctypes.CDLL, qdisc: str, codepoint: int) -> None:
+@pytest.mark.parametrize(
+    ("qdisc", "target_ms"),
+    [*((qdisc, 0) for qdisc in QDISCS), ("codel", 100), ("fq_codel", 100)],
+)
+def test_the_kernel_s_queue_marks_and_drops_as_many(
+    core: ctypes.CDLL, qdisc: str, target_ms: int, codepoint: int
+) -> None:
     try:
-        marked, dropped, arrivals = run_in_new(lambda: by_kernel(qdisc, codepoint))
+        marked, dropped, arrivals = run_in_new(lambda: by_kernel(qdisc, codepoint, target_ms))
     except Missing as missing:
         pytest.skip(f"no qdisc {qdisc}: {missing}")
-    lane = Lane(RATE_BPS, queue_packets=10_000, queue=QDISCS[qdisc], ecn=True, pie_seed=7)
+    lane = Lane(
+        RATE_BPS,
+        queue_packets=10_000,
+        queue=QDISCS[qdisc],
+        ecn=True,
+        pie_seed=7,
+        codel_target_ns=target_ms * MS,
+    )
     outcome = run(
         core, lane, arrivals, [FRAME_BYTES] * PACKETS, end_ns=arrivals[-1], codepoints=[codepoint] * PACKETS
     ).outcome
