@@ -126,8 +126,19 @@ def _gathered(pages: Iterable[pd.DataFrame], name: str, order: _Ids) -> pd.Serie
 
 def _repeated(documents: Sequence[Mapping[str, Any]], places: pd.Series) -> dict[str, pd.Series]:
     """The values of each trial's document, a column for each name; `places` has the place of its document."""
-    table = pd.DataFrame(list(documents))
+    table = values(documents)
     return {str(name): table[name].take(places.to_numpy()).reset_index(drop=True) for name in table.columns}
+
+
+def values(documents: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row a document, a column for each name in any of them: numbers are words in a column that has
+    words, too, since no axis and no order has both."""
+    table = pd.DataFrame(list(documents))
+    for name, column in table.items():
+        is_word = column.map(lambda value: isinstance(value, str))
+        if is_word.any() and not is_word[column.notna()].all():
+            table[name] = column.map(str, na_action="ignore")
+    return table
 
 
 def _pages(database: Database, campaign: CampaignInfo) -> list[range]:
@@ -156,7 +167,7 @@ def metric_names(database: Database, campaign: CampaignInfo) -> list[str]:
 
 def points(campaign: CampaignInfo) -> pd.DataFrame:
     """One row a point of the design: `point`, then a column for each factor."""
-    frame = pd.DataFrame(campaign.points)
+    frame = values(campaign.points)
     frame.insert(0, "point", range(len(frame)))
     return frame
 

@@ -29,6 +29,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
+from fecbench.results.analysis import frames
 from fecbench.results.analysis.averages import Average, average_of, ratio_over
 from fecbench.results.analysis.correlations import in_words, rank_correlations
 from fecbench.results.analysis.deferred import Deferred
@@ -318,7 +319,7 @@ def _values(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
 def _documents(keys: pd.Series, documents: Mapping[Any, Mapping[str, Any]]) -> dict[str, pd.Series]:
     """The document of each of these keys, as columns by name. Few keys differ."""
     places, distinct = pd.factorize(keys)
-    table = pd.DataFrame([documents[key] for key in distinct])
+    table = frames.values([documents[key] for key in distinct])
     return {str(name): table[name].take(places).set_axis(keys.index) for name in table.columns}
 
 

@@ -21,7 +21,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
 from fecbench.results import metrics
-from fecbench.results.analysis import outcomes
+from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.intervals import EFFECTS, LEVEL, why_undecided
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
@@ -351,7 +351,7 @@ class _Grid(sns.PairGrid):  # type: ignore[misc]
 def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
     """A panel for each pair of factors, the first at the top left, with the points of the design as data (a
     `sample` of many); to be finished by `label_pairs`. Raises NothingToDraw."""
-    factors = pd.DataFrame(campaign.points)
+    factors = frames.values(campaign.points)
     if not len(factors.columns):
         raise NothingToDraw("This design varies no factor, so there are no networks to draw.")
     factors = factors.loc[sample(pd.DataFrame({"point": factors.index})).index]

@@ -441,7 +441,7 @@ def _ratio_axis(page: Sheet, reach: float, metric: Metric, baselines: Mapping[st
 
 def _factors(campaign: CampaignInfo) -> list[str]:
     """The factors that have more than one value."""
-    points = pd.DataFrame(campaign.points)
+    points = frames.values(campaign.points)
     varied = [str(name) for name in points if points[name].nunique() > 1]
     if not varied:
         raise NothingToDraw("This design varies no factor, so no ratio can be drawn over one.")

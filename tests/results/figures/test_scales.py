@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -9,7 +11,7 @@ from matplotlib.figure import Figure
 from fecbench.results import figures
 from fecbench.results.analysis.scales import is_log
 from fecbench.results.figures.ticks import round_ticks
-from tests.support.campaigns import campaign_info
+from tests.support.campaigns import campaign_info, frame_of, variants
 
 DESIGN = """
 [factors]
@@ -54,3 +56,19 @@ def test_the_points_of_a_design_are_drawn_on_its_scales() -> None:
             if label := " ".join(axis.get_label_text().split()):
                 scale_of[label] = axis.get_scale()
     assert scale_of == {"bandwidth (Mbit/s)": "log", "owd (ms)": "linear", "loss.p": "log"}
+
+
+def test_a_factor_of_numbers_and_words_is_one_of_words() -> None:
+    points = [{**point, "option.mode": (1, "auto", 2.5)[n % 3]} for n, point in enumerate(POINTS)]
+    campaign = campaign_info(points=points, variants=variants("off", "fec"))
+    rows = (
+        {"variant": label, "workload": "download-1", "point": n, "repetition": 0, "state": "ok"}
+        | {"client.dct_s": 1.0 + (label == "fec") * n}
+        for label, n in product(("off", "fec"), range(len(points)))
+    )
+    ratios = figures.table(frame_of(rows, campaign), campaign)
+    drawn = (figures.points(campaign), figures.over_factors(ratios, campaign, "download-1"))
+    for figure in (*drawn, figures.pairs(ratios, campaign, "fec")):
+        figure.canvas.draw()
+        ticks = [axis.get_ticklabels() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+        assert ["1", "auto", "2.5"] in [[tick.get_text() for tick in of_axis] for of_axis in ticks]
