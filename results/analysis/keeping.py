@@ -10,6 +10,7 @@ import pandas as pd
 
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.analysis.summary import of_whole_groups
 from fecbench.results.metrics import of
 from fecbench.results.store.records import CampaignInfo
 
@@ -18,11 +19,12 @@ LOSSES = "losses"
 
 
 def kept(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, least: float = LEAST) -> pd.DataFrame:
-    """One row a (workload, variant, point) with a trial that measured the metric, a share, failed or timed
-    out, and with enough of them for a p95: `share`, the design's statistic over repetitions (0 for the
-    latter), and `kept`, whether that is `least` or more."""
+    """One row a (workload, variant, point) with a whole group of trials (`summary.of_whole_groups`) that
+    measured the metric, a share, failed or timed out, and with enough of them for a p95: `share`, the design's
+    statistic over repetitions (0 for the latter two), and `kept`, whether that is `least` or more."""
     place = ["workload", "variant", "point"]
-    counted = frame[place].assign(share=outcomes.shares(frame, of(metric))).dropna(subset="share")
+    shares_of_trials = outcomes.shares(frame, of(metric))
+    counted = frame[place].assign(share=shares_of_trials)[of_whole_groups(frame, shares_of_trials.notna())]
     shares = by_group(counted, place, "share", campaign.statistic, more_is_better=True).dropna().reset_index()
     return shares.assign(kept=shares["share"] >= least)
 

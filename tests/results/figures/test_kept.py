@@ -98,6 +98,16 @@ def test_the_map_has_a_mark_a_point_and_counts_those_that_keep_it(
     assert full == [True, False, False]
 
 
+def test_no_variant_is_counted_in_other_networks_than_the_others(
+    campaign: CampaignInfo, trials: pd.DataFrame
+) -> None:
+    """Without this, a variant that lacks the networks where it breaks its promise keeps it in more of them."""
+    lacks = (trials["variant"] == campaign.variants[0]["label"]) & (trials["point"] == 1)
+    trials.loc[lacks, "state"] = "invalid"
+    table = kept(trials, campaign, METRIC)
+    assert [set(rows["point"]) for _, rows in table.groupby("variant")] == [{0, 2}] * 2
+
+
 def test_a_network_in_which_every_trial_ran_into_its_time_limit_is_not_left_out(
     campaign: CampaignInfo, trials: pd.DataFrame
 ) -> None:
