@@ -173,7 +173,7 @@ class Campaign:
     def targets(self) -> pd.DataFrame:
         """Return one row a (network, target, variant with a baseline) of live broadcasts: the share of video
         frames usable with both, the difference, its interval and verdict (`analysis.targets.verdicts`)."""
-        return targets.verdicts(targets.shares(self.trials(), self.info), self.info)
+        return targets.verdicts(self.trials(), self.info)
 
     def summary(self, metric: str = "") -> pd.DataFrame:
         """Return a row for each variant with a baseline and workload.

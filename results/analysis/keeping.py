@@ -19,9 +19,10 @@ LOSSES = "losses"
 
 
 def kept(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, least: float = LEAST) -> pd.DataFrame:
-    """One row a (workload, variant, point) with a whole group of trials (`summary.of_whole_groups`) that
-    measured the metric, a share, failed or timed out, and with enough of them for a p95: `share`, the design's
-    statistic over repetitions (0 for the latter two), and `kept`, whether that is `least` or more."""
+    """One row a (workload, variant, point) with a trial of a whole group (`summary.of_whole_groups`) that
+    measured the metric, a share, failed or timed out, and with enough of them for a p95: `share`, the
+    design's statistic over repetitions (0 for the latter two), and `kept`, whether that is `least` or
+    more."""
     place = ["workload", "variant", "point"]
     shares_of_trials = outcomes.shares(frame, of(metric))
     counted = frame[place].assign(share=shares_of_trials)[of_whole_groups(frame, shares_of_trials.notna())]

@@ -15,7 +15,8 @@ import pandas as pd
 
 from fecbench.results.analysis import frames, outcomes, tolerances
 from fecbench.results.analysis.intervals import FEWEST, LEVEL, VERDICTS
-from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.analysis.one_host import of_several_hosts
+from fecbench.results.analysis.pairing import PAIR, baselines_of
 from fecbench.results.analysis.quantiles import t_quantile
 from fecbench.results.analysis.tidy import with_round_trips
 from fecbench.results.metrics import of, target
@@ -73,26 +74,30 @@ def networks(points: pd.DataFrame) -> pd.Series:
     return pd.Series([", ".join(row) for row in zip(*words, strict=True)] or "all networks", points.index)
 
 
-def verdicts(table: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+def verdicts(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """Return one row a (workload, point, target, variant with a baseline) of `shares`: COLUMNS.
 
-    `share` and `baseline_share` are means over the repetitions in which both have one, and `difference` is
-    that of the two; `low` to `high` is its 95 % interval (Student's, of the differences of pairs), NaN
-    below six pairs. `margin`: the difference that does not matter, as a share of all frames: the design's, in
-    virtual time no less than what is vouched for. `verdict`: gain or harm where the whole interval is beyond
-    the margin, equivalent where it is within it, else undecided.
+    `share` and `baseline_share` are means over the repetitions in which both have one and one host ran both
+    (`one_host`), and `difference` is that of the two; `low` to `high` is its 95 % interval (Student's, of the
+    differences of pairs), NaN below six pairs. `margin`: the difference that does not matter, as a share of
+    all frames: the design's, in virtual time no less than what is vouched for. `verdict`: gain or harm where
+    the whole interval is beyond the margin, equivalent where it is within it, else undecided.
     """
     margin = campaign.margin
     if campaign.engine == "virtual":
         margin = max(margin, tolerances.SHARE.above)
-    place = ["workload", "network", "point", "rtt_ms", "target_ms", "round_trips"]
+    place, table = (
+        ["workload", "network", "point", "rtt_ms", "target_ms", "round_trips"],
+        shares(frame, campaign),
+    )
     parts = []
     for variant, baseline in baselines_of(campaign).items():
         arms = {
             label: table[table["variant"] == label].drop(columns="variant") for label in (baseline, variant)
         }
         pairs = arms[baseline].merge(arms[variant], on=[*place, "repetition"], suffixes=("_baseline", ""))
-        pairs = pairs.assign(difference=pairs["share"] - pairs["share_baseline"])
+        elsewhere = pairs.set_index(PAIR).index.isin(of_several_hosts(frame, [baseline, variant]))
+        pairs = pairs[~elsewhere].assign(difference=pairs["share"] - pairs["share_baseline"])
         if pairs.empty:
             continue
         parts.append(
@@ -132,23 +137,33 @@ def half_interval(deviation: float, count: int) -> float:
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `verdicts` as a reader sees them: a row a network, a column a target.
+    """Return the rows of `verdicts` as a reader sees them: a row a network and baseline, a column a target.
 
-    A cell has the per cent of frames that are usable, of the baseline and then of each variant: with a +
-    where that surely helps, and a − where it surely harms."""
-    arms = list(dict.fromkeys(table["variant"]))
+    A cell has the per cent of frames that are usable, of the baseline and then of each variant that is
+    compared with it: with a + where that surely helps, and a − where it surely harms. The baseline has a
+    range where variants met it in other repetitions, and a variant without a pair has a "?"."""
+    families = table["compared_with"].unique()
+    arms = {baseline: table[table["compared_with"] == baseline]["variant"].unique() for baseline in families}
     place = ["workload", "network", "rtt_ms"]
     rows = []
-    for _, network in table.sort_values("point", kind="stable").groupby([*place, "point"], sort=False):
+    for (*_, baseline), network in table.sort_values("point", kind="stable").groupby(
+        [*place, "point", "compared_with"], sort=False, observed=True
+    ):
         first = network.iloc[0]
         several = [first["workload"]] if table["workload"].nunique() > 1 else []
+        several += [f"beside {baseline}"] if len(families) > 1 else []
         row = {"network": ", ".join([first["network"], *several]), "RTT": f"{first['rtt_ms']:g} ms"}
         for target_ms, cell in network.groupby("target_ms"):
-            in_order = cell.set_index("variant").loc[[arm for arm in arms if arm in set(cell["variant"])]]
-            percent = [f"{100 * share:.0f}" for share in in_order["share"]]
-            signs = [_SIGNS.get(verdict, "") for verdict in in_order["verdict"].astype(str)]
-            baseline = f"{100 * in_order['baseline_share'].iloc[0]:.0f}"
-            row[f"{target_ms:g} ms"] = " / ".join([baseline, *map("".join, zip(percent, signs, strict=True))])
+            of_baseline = [f"{100 * share:.0f}" for share in sorted(cell["baseline_share"])]
+            of_arms = {
+                variant: f"{100 * share:.0f}{_SIGNS.get(verdict, '')}"
+                for variant, share, verdict in zip(
+                    cell["variant"], cell["share"], cell["verdict"], strict=True
+                )
+            }
+            ends = dict.fromkeys([of_baseline[0], of_baseline[-1]])
+            words = [" to ".join(ends), *(of_arms.get(arm, "?") for arm in arms[baseline])]
+            row[f"{target_ms:g} ms"] = " / ".join(words)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -156,13 +171,17 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
 def signs(table: pd.DataFrame) -> pd.DataFrame:
     """Return how many cells of `in_words` have a + and a −: a row a variant, a column for targets below two
     round trips, below three, and longer ones. One at the delay of one way or below does not count."""
-    rows = []
-    for variant, cells in table.groupby("variant", sort=False):
-        row = {"variant": str(variant)}
-        for name, (low, high) in _BANDS.items():
-            trips = cells["round_trips"]
-            band = cells[(trips >= low) & (trips < high) & (trips > _ONE_WAY)]
-            gains, harms = ((band["verdict"] == verdict).sum() for verdict in _SIGNS)
-            row[f"{name}: + and −, of {len(band)}"] = f"{gains}, {harms}"
-        rows.append(row)
+    rows: dict[str, list[str]] = {"variant": list(map(str, table["variant"].unique()))}
+    trips = table["round_trips"]
+    for name, (low, high) in _BANDS.items():
+        band = table[(trips >= low) & (trips < high) & (trips > _ONE_WAY)]
+        of_arms = [band.loc[band["variant"] == variant, "verdict"] for variant in rows["variant"]]
+        counts = [len(verdicts_of_arm) for verdicts_of_arm in of_arms]
+        cells = [", ".join(str((cells == verdict).sum()) for verdict in _SIGNS) for cells in of_arms]
+        if len(set(counts)) == 1:
+            rows[f"{name}: + and −, of {counts[0]}"] = cells
+        else:
+            rows[f"{name}: + and −"] = [
+                f"{cell} of {count}" for cell, count in zip(cells, counts, strict=True)
+            ]
     return pd.DataFrame(rows)

@@ -210,8 +210,8 @@ def _of_messages(
             yield folder.draw(
                 f"kept-{stem(label)}",
                 "In which networks enough messages were whole in time: a mark a point, over the share of"
-                " packets lost there and its delay, of repetitions that no variant lacks. A trial that failed or"
-                " timed out has none in time.",
+                " packets lost there and its delay, of repetitions that no variant lacks. A trial that failed"
+                " or timed out has none in time.",
                 partial(figures.kept_map, frame, campaign, label),
             )
 

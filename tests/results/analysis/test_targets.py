@@ -15,7 +15,7 @@ from fecbench.results.analysis import targets
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, Workload
+from fecbench.results.store.records import CampaignInfo, Variant, Workload
 
 TARGETS = (100, 200)
 NETWORKS = [
@@ -54,12 +54,8 @@ def broadcasts(campaign: CampaignInfo, share: Callable[[bool, int, int], float])
     )
 
 
-def verdicts(campaign: CampaignInfo, frame: pd.DataFrame) -> pd.DataFrame:
-    return targets.verdicts(targets.shares(frame, campaign), campaign)
-
-
 def test_a_target_counts_in_round_trips_of_the_network(campaign: CampaignInfo) -> None:
-    table = verdicts(campaign, broadcasts(campaign, lambda *_: 1.0))
+    table = targets.verdicts(broadcasts(campaign, lambda *_: 1.0), campaign)
     in_round_trips = table.groupby(["rtt_ms", "target_ms"])["round_trips"].first().to_dict()
     assert in_round_trips == {(50, 100): 2, (50, 200): 4, (100, 100): 1, (100, 200): 2}
 
@@ -85,21 +81,23 @@ def test_a_difference_is_named_where_its_interval_is_beyond_the_margin(
     campaign: CampaignInfo, gains: Sequence[float], verdict: str
 ) -> None:
     frame = broadcasts(campaign, lambda is_baseline, _, turn: 0.5 + (0 if is_baseline else gains[turn]))
-    table = verdicts(campaign, frame)
+    table = targets.verdicts(frame, campaign)
     assert set(table["verdict"]) == {verdict}
     assert table["difference"].tolist() == pytest.approx([np.mean(gains)] * len(table))
     assert table["low"].lt(table["difference"]).all()
 
 
 def test_where_a_baseline_has_no_usable_frame_the_gain_is_told(campaign: CampaignInfo) -> None:
-    table = verdicts(campaign, broadcasts(campaign, lambda is_baseline, *_: 0.0 if is_baseline else 1.0))
+    table = targets.verdicts(
+        broadcasts(campaign, lambda is_baseline, *_: 0.0 if is_baseline else 1.0), campaign
+    )
     assert table["difference"].tolist() == [1.0] * len(table)
     assert set(table["verdict"]) == {"gain"}
 
 
 def test_few_repetitions_have_no_interval_and_decide_nothing(campaign: CampaignInfo) -> None:
     frame = broadcasts(campaign, lambda is_baseline, *_: 0.0 if is_baseline else 1.0)
-    table = verdicts(campaign, frame[frame["repetition"] < 5])
+    table = targets.verdicts(frame[frame["repetition"] < 5], campaign)
     assert table["low"].isna().all()
     assert set(table["verdict"]) == {"undecided"}
 
@@ -114,7 +112,7 @@ def test_a_trial_that_timed_out_has_no_usable_frame_and_an_invalid_one_is_left_o
         one = is_compared & (frame["repetition"] == 0)
         changed = frame.assign(state=frame["state"].mask(one, state))
         changed.loc[one, ratios] = np.nan
-        table = verdicts(campaign, changed)
+        table = targets.verdicts(changed, campaign)
         assert table["share"].tolist() == pytest.approx([mean] * len(table)), state
 
 
@@ -122,7 +120,7 @@ def test_in_words_a_cell_has_the_baseline_then_each_variant_with_what_is_sure(ca
     def share(is_baseline: bool, target: int, _: int) -> float:
         return 0.5 if is_baseline else 0.9 if target == 100 else 0.1
 
-    words = targets.in_words(verdicts(campaign, broadcasts(campaign, share)))
+    words = targets.in_words(targets.verdicts(broadcasts(campaign, share), campaign))
     assert words["network"].tolist() == ["few", "many"] * 2
     assert words["RTT"].tolist() == ["50 ms"] * 2 + ["100 ms"] * 2
     arms = len(baselines_of(campaign))
@@ -130,11 +128,51 @@ def test_in_words_a_cell_has_the_baseline_then_each_variant_with_what_is_sure(ca
     assert set(words["200 ms"]) == {" / ".join(["50", *["10−"] * arms])}
 
 
+def test_a_pair_of_two_hosts_is_in_no_difference(campaign: CampaignInfo) -> None:
+    frame = broadcasts(campaign, lambda is_baseline, _, turn: turn / 10 + (0.05 if is_baseline else 0))
+    arms = baselines_of(campaign)
+    elsewhere = ~frame["variant"].isin(arms) & (frame["repetition"] < 2)
+    frame = frame.assign(engine="emulated", host=np.where(elsewhere, "two", "one"))
+    table = targets.verdicts(frame, campaign)
+    assert set(table["repetitions"]) == {REPETITIONS - 2}
+    assert table["share"].to_numpy() == pytest.approx(np.arange(2, REPETITIONS).mean() / 10)
+
+
+def test_in_words_a_variant_stands_beside_its_own_baseline_in_its_own_repetitions(filled: Filled) -> None:
+    baselines = {"off": "", "a": "off", "b": "off", "c": "a"}
+    labels = [
+        Variant(label=label, implementation="rquic", options={}, baseline=not of, compared_with=of)
+        for label, of in baselines.items()
+    ]
+    workload = Workload(label="live", name="live", parameters={}, metric="live.on_time_ratio_100ms")
+    _, campaign = filled({}, variants=labels, workloads=[workload], points=NETWORKS[:1], repetitions=9)
+    shares = {"off": [0.5] * 8 + [0.95], "a": [0.7] * 9, "b": [0.5] * 9, "c": [0.9] * 9}
+    frame = pd.DataFrame(
+        {"variant": label, "workload": "live", "point": 0, "repetition": number, "state": "ok"}
+        | {"live.on_time_ratio_100ms": share, "live.on_time_ratio_200ms": share}
+        for label, of_label in shares.items()
+        for number, share in enumerate(of_label)
+    )
+    frame.loc[(frame["variant"] == "a") & (frame["repetition"] == 8), "state"] = "invalid"
+    frame.loc[frame["variant"] == "b", "live.on_time_ratio_200ms"] = np.nan
+    table = targets.verdicts(frame, campaign)
+    words = targets.in_words(table).set_index("network").drop(columns="RTT")
+    assert words.loc["all networks, beside off"].tolist() == ["50 to 55 / 70+ / 50", "50 / 70+ / ?"]
+    assert words.loc["all networks, beside a"].tolist() == ["70 / 90+", "70 / 90+"]
+    counts = targets.signs(table).set_index("variant")
+    assert counts["2 to 3 RTT: + and −, of 1"].to_dict() == {"a": "1, 0", "b": "0, 0", "c": "1, 0"}
+    assert counts["3 RTT and more: + and −"].to_dict() == {
+        "a": "1, 0 of 1",
+        "b": "0, 0 of 0",
+        "c": "1, 0 of 1",
+    }
+
+
 def test_signs_are_counted_by_the_target_in_round_trips(campaign: CampaignInfo) -> None:
     def share(is_baseline: bool, target: int, _: int) -> float:
         return 0.5 if is_baseline else 0.9 if target == 100 else 0.1
 
-    table = verdicts(campaign, broadcasts(campaign, share))
+    table = targets.verdicts(broadcasts(campaign, share), campaign)
     counts = targets.signs(table)
     arms = baselines_of(campaign)
     assert counts["variant"].tolist() == list(arms)

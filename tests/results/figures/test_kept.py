@@ -101,7 +101,7 @@ def test_the_map_has_a_mark_a_point_and_counts_those_that_keep_it(
 def test_no_variant_is_counted_in_other_networks_than_the_others(
     campaign: CampaignInfo, trials: pd.DataFrame
 ) -> None:
-    """Without this, a variant that lacks the networks where it breaks its promise keeps it in more of them."""
+    """A variant that lacks the networks where it breaks its promise keeps it in more of the others."""
     lacks = (trials["variant"] == campaign.variants[0]["label"]) & (trials["point"] == 1)
     trials.loc[lacks, "state"] = "invalid"
     table = kept(trials, campaign, METRIC)
