@@ -17,7 +17,6 @@ The losses must be the same: each packet that both trials sent met the same verd
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -270,7 +269,7 @@ def of_twins(
             yield _compared(
                 *(variant, workload, name, arm, own[0]), far_either=far_either, has_tail=metric.is_time
             )
-            if baseline := baselines.get(variant):
+            if (baseline := baselines.get(variant)) and not values["below_zero"].any():
                 tolerance = tolerances.of_ratio(is_share=metric.is_share, short=short[workload])
                 of_baseline = values[values["variant"] == baseline]
                 pairs = ratios(arm, of_baseline, tolerance, is_share=metric.is_share)
@@ -325,6 +324,6 @@ def _compared(
 def _quantile(values: Floats, share: float) -> float:
     """Return a quantile. It is one of the values, so that it may be infinite; a median is between
     two."""
-    if not len(values):
-        return math.nan
-    return float(np.median(values) if share == 0.5 else np.quantile(values, share, method="inverted_cdf"))
+    if share == 0.5 or not len(values):
+        return crosscheck_questions.median_of(values)
+    return float(np.quantile(values, share, method="inverted_cdf"))

@@ -50,8 +50,9 @@ class Differences:
     """The share of trials that may be far off, on either side."""
     loss_share: Floats | None = None
     """The share of each trial's packets that were lost; None where it is not known."""
-    emulated: Floats | None = None
-    """The logarithms of the emulated values, for their tail; None where it is not asked."""
+    times: tuple[Floats, Floats] | None = None
+    """The logarithms of the virtual values and of the emulated ones, for their tail; None where it is not
+    asked."""
 
     def of(self, stratum: Stratum) -> Differences:
         """Return the differences of the trials of a stratum."""
@@ -69,7 +70,7 @@ class Differences:
             high=self.high[mask],
             met_a_loss=self.met_a_loss[mask],
             loss_share=None,
-            emulated=None,
+            times=None,
         )
 
     def _high_losses(self) -> NDArray[np.bool_]:

@@ -109,7 +109,7 @@ def more_trials(criteria: Sequence[Criterion]) -> int | None:
 
 def _median(differences: Differences) -> Criterion:
     y, n = differences.y, len(differences.y)
-    tolerance = (_median_of(differences.low), _median_of(differences.high))
+    tolerance = (median_of(differences.low), median_of(differences.high))
     beyond = [int((y < tolerance[0]).sum()), int((y > tolerance[1]).sum())]
     interval = median_interval(y, range(n))
     # The sign test, of either end of the tolerance.
@@ -118,7 +118,7 @@ def _median(differences: Differences) -> Criterion:
         stratum="all",
         statistic="median",
         n=n,
-        value=_median_of(y),
+        value=median_of(y),
         interval=interval,
         tolerance=tolerance,
         p_value=p_value if n >= FEWEST else 1.0,
@@ -172,8 +172,10 @@ def mean_within(y: Floats, tolerance: Interval) -> Criterion:
     )
 
 
-def _median_of(values: Floats) -> float:
-    return float(np.median(values)) if len(values) else math.nan
+def median_of(values: Floats) -> float:
+    """Return the median; NaN of no value, and between -∞ and ∞."""
+    with np.errstate(invalid="ignore"):
+        return float(np.median(values)) if len(values) else math.nan
 
 
 def _mean_of(values: Floats) -> float:

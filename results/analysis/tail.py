@@ -22,21 +22,18 @@ _SEED = 95
 
 def is_asked(differences: Differences) -> bool:
     """Whether there are values, and enough of them."""
-    return differences.emulated is not None and len(differences.y) >= FEWEST_OF_TAIL
+    return differences.times is not None and len(differences.y) >= FEWEST_OF_TAIL
 
 
 def tail(differences: Differences, farthest: float) -> Criterion:
     """The logarithm of the virtual percentile / the emulated one. Its interval is of 999 samples of the
     trials, drawn again with their twins (the percentile bootstrap: Efron and Tibshirani, "An Introduction to
     the Bootstrap", 1993, chapter 13)."""
-    assert differences.emulated is not None
-    emulated = differences.emulated
-    with np.errstate(invalid="ignore"):
-        virtual = np.where(np.isinf(emulated) & np.isinf(differences.y), 0.0, emulated + differences.y)
-    n = len(virtual)
+    assert differences.times is not None
+    n = len(differences.y)
     draws = np.random.default_rng(_SEED).integers(n, size=(_RESAMPLES, n))
-    ratios = np.clip(_percentiles(virtual[draws]) - _percentiles(emulated[draws]), -farthest, farthest)
-    value = float(np.clip(_percentiles(virtual[None]) - _percentiles(emulated[None]), -farthest, farthest)[0])
+    ratios = np.clip(_ratios(*(times[draws] for times in differences.times)), -farthest, farthest)
+    value = float(np.clip(_ratios(*(times[None] for times in differences.times)), -farthest, farthest)[0])
     tolerance = (
         float(differences.low.mean()) - differences.mean_by - TAIL_BY,
         float(differences.high.mean()) + differences.mean_by + TAIL_BY,
@@ -57,6 +54,14 @@ def tail(differences: Differences, farthest: float) -> Criterion:
         p_value=p_value,
         more=more_than(n, max(n, needed)),
     )
+
+
+def _ratios(virtual: Floats, emulated: Floats) -> Floats:
+    """Return the logarithm of the ratio of the percentiles of each row: 0 where both are timeouts."""
+    percentiles = _percentiles(virtual), _percentiles(emulated)
+    with np.errstate(invalid="ignore"):
+        ratios: Floats = np.where(percentiles[0] == percentiles[1], 0.0, percentiles[0] - percentiles[1])
+    return ratios
 
 
 def _percentiles(rows: Floats) -> Floats:

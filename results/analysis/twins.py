@@ -128,8 +128,8 @@ def own_tolerance(metric: metrics.Metric) -> tuple[Tolerance, Beside]:
 
 def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Beside) -> pd.DataFrame:
     """A row a trial that has a value both times: `variant`, what names a pair, the difference `y` by the
-    metric of this name, its tolerance `low` to `high`, `met_a_loss`, `loss_share`, and the logarithm of the
-    emulated value, `emulated`."""
+    metric of this name, its tolerance `low` to `high`, `met_a_loss`, `loss_share`, the logarithms of both
+    values, `virtual` and `emulated`, and whether one is `below_zero`."""
     metric = metrics.of(name)
     virtual, emulated = (
         np.array([_value(getattr(pair, engine), metric) for pair in twins], dtype=np.float64)
@@ -146,12 +146,14 @@ def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Besid
         {
             "variant": [pair.key.variant for pair in twins],
             **{name: [getattr(pair.key, name) for pair in twins] for name in PAIR},
-            "y": virtual - emulated if metric.is_share else _log_ratios(virtual, emulated, metric),
+            "y": virtual - emulated if metric.is_share else _log_ratios(virtual, emulated),
             "low": low,
             "high": high,
             "met_a_loss": np.array([pair.met_a_loss for pair in twins], dtype=np.bool_),
             "loss_share": np.array([pair.loss_share for pair in twins], dtype=np.float64),
+            "virtual": _logs(virtual),
             "emulated": _logs(emulated),
+            "below_zero": np.isfinite(virtual) & (virtual < 0) | np.isfinite(emulated) & (emulated < 0),
         }
     )
     return rows_of_pairs[rows_of_pairs["y"].notna()]
@@ -167,13 +169,16 @@ def _value(record: TrialRecord, metric: metrics.Metric) -> float:
     return 1 - value if metric.is_share and metric.more_is_better else value
 
 
-def _log_ratios(virtual: Floats, emulated: Floats, metric: metrics.Metric) -> Floats:
-    """Return log(virtual / emulated): 0 where both are 0 or the worst, -∞ or ∞ where one of them is."""
-    at_the_worst = 0.0 if metric.more_is_better else math.inf
-    values = [np.where(np.isinf(side), at_the_worst, side) for side in (virtual, emulated)]
+def _log_ratios(virtual: Floats, emulated: Floats) -> Floats:
+    """Return log(virtual / emulated), of two values below 0 that of their sizes with the other sign: above 0
+    where virtual is the greater. It is 0 where both are the same, and -∞ or ∞ where one alone is 0, the worst
+    or below 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs: Floats = np.log(values[0]) - np.log(values[1])
-    return np.where(values[0] == values[1], 0.0, logs)
+        logs = np.sign(emulated) * (np.log(np.abs(virtual)) - np.log(np.abs(emulated)))
+    beyond = np.where(virtual > emulated, math.inf, -math.inf)
+    has_ratio = np.isfinite(logs) & (np.sign(virtual) == np.sign(emulated))
+    unknown = np.isnan(virtual) | np.isnan(emulated)
+    return np.select([unknown, virtual == emulated, has_ratio], [math.nan, 0.0, logs], beyond)
 
 
 def _logs(values: Floats) -> Floats:
@@ -187,7 +192,10 @@ def ratios(
 ) -> pd.DataFrame:
     """The same of the ratio of an arm to its baseline, of shares of the difference: `y` of the arm less that
     of the baseline. A pair met a loss if one of its trials did. Without a ratio is only a pair of which both
-    trials timed out, or both values are 0, in one engine alone: the arms themselves have these."""
+    trials timed out, or both values are 0, in one engine alone: the arms themselves have these. Where any
+    value is below 0, no pair has one, as in `pairing`."""
+    if arm["below_zero"].any() or baseline["below_zero"].any():
+        arm = arm[:0]
     of_baseline = baseline[[*PAIR, "y", "met_a_loss", "loss_share"]]
     pairs = arm.merge(of_baseline, on=PAIR, suffixes=("", "_baseline"))
     beside = np.full(len(pairs), math.inf)
@@ -215,8 +223,8 @@ def differences(
 ) -> Differences:
     """Return the differences of a table's rows, of which the share `far_either` may be far off.
     `has_tail`: they are times of their own, whose tail is asked, too."""
-    y, low, high, loss_share, emulated = (
-        rows[name].to_numpy(np.float64) for name in ("y", "low", "high", "loss_share", "emulated")
+    y, low, high, loss_share, virtual, emulated = (
+        rows[name].to_numpy(np.float64) for name in ("y", "low", "high", "loss_share", "virtual", "emulated")
     )
     far, mean_by = (FAR, 0.0) if is_share else (math.log1p(FAR), math.log1p(MEAN_BY))
     return Differences(
@@ -228,5 +236,5 @@ def differences(
         met_a_loss=rows["met_a_loss"].to_numpy(np.bool_),
         far_either=far_either,
         loss_share=loss_share,
-        emulated=emulated if has_tail else None,
+        times=(virtual, emulated) if has_tail else None,
     )

@@ -180,7 +180,7 @@ def _compared(
         met_a_loss=trials.loss_share > 0,
         far_either=tolerances.far_either(short=short),
         loss_share=trials.loss_share,
-        emulated=times,
+        times=None if times is None else (times + y, times),
     )
     answers = crosscheck_questions.asked(differences)
     return Comparison("x", trials.workload, DEFAULT, None, len(y), {}, (0, 0), (0, 0), "", answers)

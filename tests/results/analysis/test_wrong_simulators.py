@@ -14,7 +14,7 @@ import pytest
 from fecbench.results.analysis import agreement_in_words
 from fecbench.results.analysis.agreement import Agreement
 from fecbench.results.store.records import TrialKey
-from tests.results.analysis.twin_campaigns import OFF, ON_TIME, XOR, Ended, Run, as_it_is, one
+from tests.results.analysis.twin_campaigns import OFF, ON_TIME, QOE, XOR, Ended, Run, as_it_is, one
 
 N = 30
 
@@ -196,3 +196,32 @@ def test_high_losses_are_asked_by_themselves(compare: Callable[..., Agreement]) 
     (mean,) = (item for item in result.criteria if (item.stratum, item.statistic) == ("high losses", "mean"))
     assert (mean.n, mean.differs) == (20, True)
     assert mean.value == pytest.approx(math.log(0.9))
+
+
+def test_a_tail_is_of_the_times_that_virtual_trials_took(compare: Callable[..., Agreement]) -> None:
+    """The log ratio to a timeout tells no time."""
+
+    def ended(slow_s: float, slow: range, timeouts: range) -> Run:
+        return lambda key: as_it_is(key)._replace(
+            dct_s=slow_s if key.point in slow else 10.0, state="timeout" if key.point in timeouts else "ok"
+        )
+
+    result = compare(ended(20, range(8), range(0)), ended(10, range(0), range(4)), points=100)
+    tail = one(result, OFF).of("all", "tail")
+    assert tail is not None and tail.value == pytest.approx(math.log(2))
+    both = compare(ended(10, range(0), range(10)), ended(10, range(0), range(10, 20)), points=100)
+    tail = one(both, OFF).of("all", "tail")
+    assert tail is not None and tail.value == 0 and not math.isnan(tail.interval[0])
+
+
+def test_scores_below_0_are_compared_and_have_no_ratio(compare: Callable[..., Agreement]) -> None:
+    def scores(*values: float) -> Run:
+        return lambda key: as_it_is(key)._replace(qoe=values[key.point % len(values)])
+
+    for virtual, end in ((scores(-4.0, 1.0), -0.5), (scores(-2.0, -1.0), -1.0), (scores(-1.0, 1.0), 1.0)):
+        result = compare(virtual, scores(-2.0, 1.0), points=N, metric=QOE)
+        score = one(result, OFF, QOE)
+        assert score.n == N and score.verdict == "differs"
+        assert sorted([score.quantiles[0.05], score.quantiles[0.95]]) == pytest.approx(sorted([0.0, end]))
+        assert not [item for item in result.comparisons if item.baseline] and not result.pooled
+    assert one(compare(scores(-2.0), scores(-2.0), metric=QOE), OFF, QOE).verdict == "agrees"

@@ -13,7 +13,7 @@ from tests.support.campaigns import new_campaign, variants
 
 OFF, XOR = "off", "xor"
 POINTS = 16
-ON_TIME = "messages.on_time_ratio_100ms"
+ON_TIME, QOE = "messages.on_time_ratio_100ms", "video.qoe_lin"
 
 
 class Ended(NamedTuple):
@@ -23,6 +23,7 @@ class Ended(NamedTuple):
     dct_s: float
     handshake_s: float
     on_time: float = 1.0
+    qoe: float = 1.0
     sent_bytes: float = 12_000
     sent_packets: float = 12
     lost: bool = True
@@ -131,6 +132,7 @@ def record(key: TrialKey, result: Ended, size_bytes: int, owd_ms: float, bitmap:
         "client": {"dct_s": result.dct_s, "handshake_s": result.handshake_s},
         "server": {"bytes_sent": result.sent_bytes, "packets_sent": result.sent_packets},
         "messages": {ON_TIME.partition(".")[2]: result.on_time},
+        "video": {QOE.partition(".")[2]: result.qoe},
     }
     direction = {"owd_ms": owd_ms}
     if result.packets_lost is not None:
