@@ -86,7 +86,7 @@ def scores(
     by_trial: Mapping[int, float], frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None
 ) -> Figure:
     """The distribution of the scores of P.1203, by trial: a panel a workload, a line a variant. A session
-    that failed or timed out is worse than any."""
+    that failed, timed out or showed no picture (-∞) is worse than any."""
     labels = _labels(frame, campaign)
     values = frame["id"].map(dict(by_trial)).mask(outcomes.is_worst(frame), -math.inf)
     size = (wide(), 1.6 + _PANEL * len(labels))

@@ -238,8 +238,8 @@ def _of_video(
     yield folder.draw(
         "sessions",
         "The share of sessions with at most this quality of experience (of live video: this latency), and the"
-        " share with at most this share of their time without a picture, in repetitions that no variant"
-        " lacks. One that failed or timed out is worse than any.",
+        " share in which the picture stood still for at most this share of the time, in repetitions that no"
+        " variant lacks. One that failed, timed out or showed no picture is worse than any.",
         lambda: figures.sessions(frame, campaign),
     )
     yield folder.draw(
@@ -250,8 +250,8 @@ def _of_video(
     )
     yield folder.draw(
         "p1203",
-        "Scores of ITU-T P.1203 in mode 0: the share of sessions with at most this score. One that failed or"
-        " timed out is worse than any.",
+        "Scores of ITU-T P.1203 in mode 0: the share of sessions with at most this score. One that failed,"
+        " timed out or showed no picture is worse than any.",
         lambda: _scores(frame, campaign, scores),
     )
 

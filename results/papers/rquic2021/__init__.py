@@ -89,7 +89,7 @@ FIGURES: dict[str, list[PaperFigure]] = {
             name="rquic2021-fig10",
             number="rQUIC 2021, Fig. 10",
             caption="Quality of experience of a session of 120 s: means with 95 % intervals. It is the metric"
-            " `dash.qoe_log`, by the logarithm of the bit rate over that of the lowest level, less changes,"
+            " `video.qoe_log`, by the logarithm of the bit rate over that of the lowest level, less changes,"
             " less 2.66 for each second without a picture a segment. The paper shows scores of ITU-T P.1203.",
             draw=dash.fig10_scores,
             claims=dash.claims_of_scores,

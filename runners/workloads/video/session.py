@@ -170,21 +170,19 @@ def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, flo
     startup_s = session.ended_s if session.startup_s is None else session.startup_s
     assert startup_s is not None
     values = {
-        "stalls": float(len(session.stalls)),
-        "stall_s": stall_s,
         "unplayed_s": _at_least_0(ladder.duration_s - session.played_s - session.skipped_s),
-        "switches": float(sum(before != after for before, after in pairwise(levels))),
         "objects": float(len(session.arrivals)),
     }
     if settings.abandon:
         values["given_up"] = float(len(session.given_up))
         values["given_up_bytes"] = float(sum(item.bytes for item in session.given_up))
     if session.startup_s is not None:
-        values["startup_s"] = startup_s
+        values |= {"startup_s": startup_s, "stalls": float(len(session.stalls)), "stall_s": stall_s}
         values["stall_ratio"] = stall_s / (stall_s + session.played_s) if stall_s else 0.0
     if levels:
         rates = [ladder.levels[level].kbps for level in levels]
         values["mean_kbps"] = math.fsum(rates) / len(rates)
+        values["switches"] = float(sum(before != after for before, after in pairwise(levels)))
         without_s = (stall_s + startup_s) / len(rates)
         values["qoe_lin"] = _qoe([rate / 1e3 for rate in rates]) - STALL_WEIGHT_MBPS * without_s
         values["qoe_log"] = (

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fecbench.runners.workloads.video.abr import RULES
 from fecbench.runners.workloads.video.ladder import Ladder, Level
 from fecbench.runners.workloads.video.player import Player, Session, Settings, latencies_s
+from fecbench.runners.workloads.video.session import Played, metrics
 from tests.runners.workloads import viewer
 
 RATES = (500.0, 1000.0, 2000.0, 4000.0)
@@ -81,6 +82,10 @@ def test_the_buffer_is_never_asked_to_hold_more_than_it_can() -> None:
 def test_a_viewer_whose_video_never_comes_leaves() -> None:
     player, session = play(lambda *_: 1e6)
     assert session.startup_s is None
+    measured = metrics(ladder(), settings(), Played(session, []))
+    # A viewer who saw nothing is not one whose picture never stood still.
+    assert not measured.keys() & {"startup_s", "stalls", "stall_s", "stall_ratio", "latency_p95_s"}
+    assert measured["unplayed_s"] == ladder().duration_s
     assert session.left
     assert session.ended_s == player.leaves_s == 240
     assert session.played_s == 0
