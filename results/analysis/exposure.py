@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from fecbench.results.analysis import frames
+from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.pairing import PAIR, baselines_of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
@@ -20,7 +20,6 @@ from fecbench.results.store.records import CampaignInfo
 COLUMNS = ("workload", "variant", "trials", "met_outage", "compared_with", "pairs", "alone", "spared")
 
 _DROPPED = ".outage_dropped"
-_COMPARED = ("ok", "timeout")
 
 
 def may_be_out(campaign: CampaignInfo) -> bool:
@@ -38,12 +37,12 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
 def exposure(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """One row a (workload, variant), of trials with what the harness measured; none if none met an outage.
 
-    Columns: `workload`, `variant`, the `trials` that are ok or timed out, how many of these `met_outage`;
+    Columns: `workload`, `variant`, the `trials` that are ok, failed or timed out, how many of these `met_outage`;
     `compared_with`, the baseline's label, "" where there is none; with it, how many `pairs` there are, in how
     many of them the variant met an outage `alone`, and in how many the baseline alone did (`spared`).
     """
     dropped = [name for name in frame.columns if name.endswith(_DROPPED)]
-    run = frame[frame["state"].isin(_COMPARED)]
+    run = frame[frame["state"].isin(outcomes.COUNTED)]
     exposed = run[[*PAIR, "variant"]].assign(met=run[dropped].gt(0).any(axis=1))
     rows = []
     if exposed["met"].any():

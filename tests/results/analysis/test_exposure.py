@@ -54,12 +54,14 @@ def test_an_arm_that_met_outages_which_the_other_was_spared_is_named_with_the_pa
     assert f"{XOR} alone in 4, {OFF} alone in 0" in warning
 
 
-def test_a_trial_that_timed_out_in_an_outage_met_it_and_one_without_a_result_counts_nowhere(
+def test_a_trial_that_did_not_get_through_met_an_outage_and_an_invalid_one_counts_nowhere(
     campaign: CampaignInfo,
 ) -> None:
-    table = exposure.exposure(frame_of(lambda _: True, "timeout"), campaign)
-    assert set(table["met_outage"]) == {6}
-    assert exposure.exposure(frame_of(lambda _: True, "failed"), campaign).empty
+    """What is in a ratio has met something: a connection that dies in an outage fails."""
+    for state in ("timeout", "failed"):
+        table = exposure.exposure(frame_of(lambda _: True, state), campaign)
+        assert set(table["met_outage"]) == {6}
+    assert exposure.exposure(frame_of(lambda _: True, "invalid"), campaign).empty
 
 
 def test_campaigns_whose_links_are_never_out_have_no_table(filled: Filled) -> None:
