@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ SURELY = 0.05
 def with_intervals(pairing: Pairing, level: float, margins: pd.Series) -> pd.DataFrame:
     """Return the rows of `pairing.ratios` with the ratio within blocks, `low`, `high` and `p_value`.
 
-    The ratio is the geometric mean over blocks. The others are NaN for fewer than `dependent.FEWEST` blocks,
-    and where a block has no ratio above 0 and below ∞, as where one arm timed out. `p_value`: of arms that
+    The ratio is the geometric mean over blocks; the others are NaN for fewer than `dependent.FEWEST` blocks.
+    Where a block has no ratio above 0 and below ∞, as where one arm timed out, they are NaN, too, and the
+    ratio is that of the statistics. `p_value`: of arms that
     differ by no more than the margin.
     """
     rows = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
@@ -41,13 +43,14 @@ def with_intervals(pairing: Pairing, level: float, margins: pd.Series) -> pd.Dat
         if not (np.isfinite(ratios) & (ratios > 0)).all():
             continue
         logs = np.log(ratios)
-        rows.loc[index, "ratio"] = math.exp(float(logs.mean()))
+        mean = float(logs.mean())
+        rows.loc[index, "ratio"] = math.exp(mean)
         if len(logs) < dependent.FEWEST:
             continue
         posterior = dependent.mean_of(logs)
-        bound = math.copysign(math.log1p(margin), posterior.mean)
-        is_within = abs(posterior.mean) <= abs(bound)
-        rows.loc[index, ["ratio", "low", "high"]] = np.exp([posterior.mean, *posterior.interval(level)])
+        bound = math.copysign(math.log1p(margin), mean)
+        is_within = abs(mean) <= abs(bound)
+        rows.loc[index, ["low", "high"]] = np.exp(posterior.interval(level))
         rows.loc[index, "p_value"] = 1.0 if is_within else posterior.p_value(bound)
     return rows
 
@@ -105,8 +108,10 @@ class Hour:
     hour: int
     """The hour, in UTC."""
     blocks: int
+    mean: float
+    """The mean of the logs of the ratios."""
     ratio: dependent.Posterior
-    """Log of the ratio."""
+    """What is known of it."""
 
 
 def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:
@@ -122,7 +127,10 @@ def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:
         of_hours = {hour: of for hour, of in sorted(logs.items()) if len(of) >= dependent.FEWEST}
         if len(of_hours) > 1:
             strata += [
-                Hour(variant, baseline, workload, hour, len(of), dependent.mean_of(np.array(of)))
+                Hour(
+                    *(variant, baseline, workload, hour, len(of), float(np.mean(of))),
+                    dependent.mean_of(np.array(of)),
+                )
                 for hour, of in of_hours.items()
             ]
     return strata
@@ -189,8 +197,10 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
     lines += _of_hours(hours(database, campaign))
     lines += circle.sentences(database, campaign)
     lines.append(
-        "Ratios are geometric means within blocks. Nobody vouches for the path: other traffic on it is in the"
-        " numbers. What was checked are both hosts: processors, sockets, clocks, addresses and MTU."
+        "Ratios are geometric means within blocks; where a trial of a block failed, timed out or has 0, they"
+        f" are those of the {campaign.statistic}, without an interval. Nobody vouches for the path: other"
+        " traffic on it is in the numbers. What was checked are both hosts: processors, sockets, clocks,"
+        " addresses and MTU."
     )
     return [sentence for sentence in lines if sentence]
 
@@ -204,7 +214,7 @@ def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
         parts = []
         for one in of:
             low, high = np.exp(one.ratio.interval(SURELY))
-            value = number(math.exp(one.ratio.mean), ".3f")
+            value = number(math.exp(one.mean), ".3f")
             parts.append(
                 f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')}, {one.blocks} blocks)"
             )
@@ -220,11 +230,11 @@ def _of_path(database: Database, campaign: CampaignInfo) -> str:
     if not probes:
         return ""
     least = min(path["least_rtt_ms"] for path in paths)
-    medians = sorted(path["rtt_ms"] for path in paths if path["rtt_ms"] is not None)
+    medians = [path["rtt_ms"] for path in paths if path["rtt_ms"] is not None]
     up, down = (sum(path[name] for path in paths) for name in ("lost_up", "lost_down"))
     restless = sum(not path["is_rested"] for path in paths)
     lost_up, lost_down = 100 * up / probes, 100 * down / max(1, probes - up)
-    middle = f"{medians[len(medians) // 2]:.3g}" if medians else "?"
+    middle = f"{median(medians):.3g}" if medians else "?"
     rest = f"; before {restless} of {len(paths)} transfers the queue had not drained" if restless else ""
     return (
         f"{probes:,} probes beside the blocks: round trip {least:.3g} ms at least, {middle} ms in the middle;"

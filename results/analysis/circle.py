@@ -114,15 +114,16 @@ def closed(
             others.append(Missing(variant, workload, len(field_logs), len(logs)))
             continue
         of_field, of_emulation = dependent.mean_of(field_logs), _independent(logs)
+        field_mean, mean = float(field_logs.mean()), float(logs.mean())
         rows.append(
             Closed(
                 variant=variant,
                 baseline=pairing.baseline_label,
                 workload=workload,
-                field=_ratio(of_field.mean, of_field.interval(LEVEL), len(field_logs), field_out),
-                emulated=_ratio(of_emulation.mean, of_emulation.interval(LEVEL), len(logs), left_out),
+                field=_ratio(field_mean, of_field.interval(LEVEL), len(field_logs), field_out),
+                emulated=_ratio(mean, of_emulation.interval(LEVEL), len(logs), left_out),
                 quotient=_ratio(
-                    of_emulation.mean - of_field.mean,
+                    mean - field_mean,
                     quotient_interval(field_logs, logs),
                     min(len(field_logs), len(logs)),
                 ),

@@ -37,9 +37,10 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
 def exposure(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """One row a (workload, variant), of trials with what the harness measured; none if none met an outage.
 
-    Columns: `workload`, `variant`, the `trials` that are ok, failed or timed out, how many of these `met_outage`;
-    `compared_with`, the baseline's label, "" where there is none; with it, how many `pairs` there are, in how
-    many of them the variant met an outage `alone`, and in how many the baseline alone did (`spared`).
+    Columns: `workload`, `variant`, the `trials` that are ok, failed or timed out, how many of these
+    `met_outage`; `compared_with`, the baseline's label, "" where there is none; with it, how many `pairs`
+    there are, in how many of them the variant met an outage `alone`, and in how many the baseline alone did
+    (`spared`).
     """
     dropped = [name for name in frame.columns if name.endswith(_DROPPED)]
     run = frame[frame["state"].isin(outcomes.COUNTED)]

@@ -109,7 +109,7 @@ class Outage(Section):
     workload: str
     variant: str
     trials: int
-    """The number of trials that are ok or timed out."""
+    """The number of trials that are ok, failed or timed out."""
     met_outage: int
     """The number of them that met an outage."""
     compared_with: str

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fecbench import results
 from fecbench.results.analysis import blocks
 from tests.support.campaigns import only_campaign
 from tests.support.field_campaigns import plant
@@ -21,8 +22,20 @@ def test_each_hour_with_enough_blocks_has_a_ratio_of_its_own(tmp_path: Path) -> 
         strata = blocks.hours(database, campaign)
         (sentence,) = (line for line in blocks.sentences(database, campaign) if "by the hour" in line)
     assert [(one.hour, one.blocks) for one in strata] == [(3, 60), (4, 60)]
-    assert [math.exp(one.ratio.mean) for one in strata] == pytest.approx([1, math.exp(0.5)], rel=0.05)
-    assert "03: " in sentence and "04: " in sentence and "05: " not in sentence
+    assert [one.mean for one in strata] == pytest.approx([logs[:60].mean(), logs[60:120].mean()])
+    assert (
+        f"03: {math.exp(logs[:60].mean()):.3f} " in sentence and "04: " in sentence and "05: " not in sentence
+    )
+
+
+def test_a_ratio_is_the_geometric_mean_of_its_blocks_and_within_its_interval(tmp_path: Path) -> None:
+    """Blocks that depend on each other make the interval wide; they weigh as much as others."""
+    logs = np.where(np.arange(40) < 30, 0.0, 1.0) + np.random.default_rng(1).normal(0, 0.05, 40)
+    plant(tmp_path / "db.sqlite", "home", logs)
+    with results.open(tmp_path / "db.sqlite") as database:
+        (row,) = database["home"].ratios().to_dict("records")
+    assert row["ratio"] == pytest.approx(math.exp(logs.mean()))
+    assert row["low"] < row["ratio"] < row["high"]
 
 
 def test_a_campaign_within_one_hour_has_no_strata(tmp_path: Path) -> None:
