@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fecbench.checkout import REPOSITORY
@@ -104,6 +105,16 @@ def test_slow_asymmetric_link_breaks_the_bound_of_each_rate() -> None:
     room: Any = SimpleNamespace(delay_error_us=lambda *_: [0.0], burst=burst)
     wrong = [line.name for line in calibration.asymmetry(room) if not line.good]
     assert [name.split()[:3] for name in wrong] == [["rate", "error", "up"], ["rate", "error", "down"]]
+
+
+def test_a_link_whose_frames_are_too_early_breaks_the_bounds_of_delay() -> None:
+    early: Any = SimpleNamespace(
+        delay_error_us=lambda *_: np.full(5, -900.0), burst=lambda link, *_: (link.up.bandwidth_mbps, 0.0)
+    )
+    for experiment in (lambda room: calibration.delays(room, calibration.IDLE), calibration.asymmetry):
+        lines = [line for line in experiment(early) if line.name.startswith("delay error")]
+        assert [line.value for line in lines] == [900.0] * len(lines)
+        assert not any(line.good for line in lines if line.bound is not None and line.bound < 900)
 
 
 @needs.ROOT
