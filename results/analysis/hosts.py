@@ -24,6 +24,7 @@ from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import OTHER_HOSTS, PAIR, comparisons
 from fecbench.results.analysis.quantiles import normal_beyond, normal_quantile
 from fecbench.results.analysis.starts import UNKNOWN
+from fecbench.results.analysis.summary import of_whole_groups
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
@@ -159,23 +160,19 @@ def arm_differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[ArmDiff
 
 
 def _groups(frame: pd.DataFrame, of_workloads: dict[str, str]) -> pd.DataFrame:
-    """One row a group of which every trial is ok: workload, point, host, and the mean log of its values."""
+    """One row a whole group (`summary.of_whole_groups`) of trials that are ok: workload, point, host, and the
+    mean log of its values. The mean of a group that lacks a slow variant is less, whatever its host."""
     frame = frame[frame["host"].notna()]
-    values = np.full(len(frame), np.nan)
+    values = pd.Series(np.nan, frame.index)
     for name, labels in metrics.labels_of_metrics(of_workloads).items():
-        of_metric = frame["workload"].isin(labels).to_numpy()
-        values[of_metric] = frame.loc[of_metric, name].to_numpy() if name in frame else np.nan
-    usable = (frame["state"] == "ok").to_numpy() & (values > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(usable, np.log(values), np.nan)
-    rows = frame.assign(log=logs, host=frame["host"].astype(str), workload=frame["workload"].astype(str))
+        of_metric = frame["workload"].isin(labels)
+        values[of_metric] = frame.loc[of_metric, name] if name in frame else np.nan
+    whole = of_whole_groups(frame, (frame["state"] == "ok") & (values > 0))
+    rows = frame[whole].assign(log=np.log(values[whole].to_numpy(np.float64)))
+    rows = rows.assign(**{name: rows[name].astype(str) for name in ("host", "workload")})
     by_group = rows.groupby([*_CELL, "repetition"], sort=False)
-    whole = by_group.agg(
-        log=("log", lambda of_group: of_group.mean(skipna=False)),
-        host=("host", "first"),
-        hosts=("host", "nunique"),
-    )
-    comparable: pd.DataFrame = whole[whole["log"].notna() & (whole["hosts"] == 1)].reset_index()
+    groups = by_group.agg(log=("log", "mean"), host=("host", "first"), hosts=("host", "nunique"))
+    comparable: pd.DataFrame = groups[groups["hosts"] == 1].reset_index()
     return comparable
 
 

@@ -77,6 +77,28 @@ def test_hosts_that_are_equal_to_the_bit_do_not_differ() -> None:
     assert (result.ratio, result.p_value, result.differ) == (1.0, 1.0, False)
 
 
+def test_hosts_are_compared_by_groups_that_lack_no_variant(
+    sqlite: str, new_campaign: Callable[..., CampaignInfo]
+) -> None:
+    """A group that was not finished has another mean, since its variants do."""
+    with Database.open(sqlite, create=True) as database:
+        campaign, random = new_campaign(database), np.random.default_rng(7)
+        for name in ("ada", "bob"):
+            start = database.start(campaign.id, name, {})
+            records = [
+                make_record(
+                    key=TrialKey(variant, "download-10000", 0, 2 * repetition + (name == "bob")),
+                    metrics={"client": {"dct_s": slow * float(random.lognormal(0, 0.1))}},
+                )
+                for repetition in range(40)
+                for variant, slow in {"rquic-off": 1, "rquic-xor": 9}.items()
+                if variant == "rquic-off" or name == "ada" or repetition < 30
+            ]
+            database.record_all(campaign.id, records, start.id)
+        (result,) = hosts.differences(database, campaign)
+    assert result.groups == (40, 30) and not result.differ
+
+
 @pytest.fixture
 def two_hosts(
     sqlite: str, new_campaign: Callable[..., CampaignInfo]
