@@ -130,7 +130,9 @@ def pictures(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -
     size = (wide(), 1.8 + (0.5 + 0.35 * len(variants)) * len(labels))
     with sheet(len(labels), size, ax, sharex=True, sharey=False, what="choose one workload") as page:
         for axes, label in zip(page.panels, labels, strict=True):
-            ok = frame[of_whole_groups(frame, (frame["workload"] == label) & (frame["state"] == "ok"))]
+            arrived = frame[[SHARE + size for size in sizes]].notna().any(axis=1)
+            is_ok = (frame["workload"] == label) & (frame["state"] == "ok")
+            ok = frame[of_whole_groups(frame, is_ok & arrived)]
             shares_of_sizes(axes, ok, "variant", variants, shades, across=False)
             axes.set_title(label, loc="left")
             axes.set(xlabel="", ylabel="")

@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
+from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.analysis.quantiles import t_quantile
@@ -26,6 +27,7 @@ from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import legend_below, question, title
 from fecbench.results.figures.style import line, looks, new_figure, style
 from fecbench.results.figures.video import SHARE, shades_of, sizes_of
+from fecbench.results.metrics import of
 from fecbench.results.papers.claim import Claim, Estimate, all_hold
 from fecbench.results.papers.forms import ours
 from fecbench.results.papers.queues import queue_in_words
@@ -135,17 +137,20 @@ def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 
 
 def claims_of_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
-    """§VI-D, of what Fig. 10 shows."""
-    ok, networks, losses = sessions(frame, campaign), networks_of(campaign), loss_rates(campaign)
+    """§VI-D, of what Fig. 10 shows. Sessions that failed, timed out or showed nothing are worse than any."""
+    sessions(frame, campaign)
+    networks, losses = networks_of(campaign), loss_rates(campaign)
+    played = frame[frame["workload"].isin(labels_of(campaign, "video"))]
+    played = played.assign(**{QOE: outcomes.values(played, of(QOE))})
     return [
         claim
         for variant, baseline in with_fec(campaign).items()
-        for claim in _claims_of_pair(ok, networks, losses, variant, baseline)
+        for claim in _claims_of_pair(played, networks, losses, variant, baseline)
     ]
 
 
 def _claims_of_pair(
-    ok: pd.DataFrame, networks: list[str], losses: list[float], variant: str, baseline: str
+    played: pd.DataFrame, networks: list[str], losses: list[float], variant: str, baseline: str
 ) -> Iterator[Claim]:
     for network, where, paper, losses_of_claim, is_higher in (
         ("Wi-Fi", "above 1 % loss", "“outperforms QUIC”", [loss for loss in losses if loss > 0.01], True),
@@ -167,7 +172,9 @@ def _claims_of_pair(
         ("satellite", "at any loss", "“almost no difference”", losses, False),
     ):
         if network in networks and losses_of_claim:
-            by_loss = partial(_differences, ok[ok["network"] == network], losses_of_claim, variant, baseline)
+            by_loss = partial(
+                _differences, played[played["network"] == network], losses_of_claim, variant, baseline
+            )
             text = f"{variant}: the score over {network} {where}"
             yield _claim(text, f"{paper} (§VI-D), here by `{QOE}`", by_loss, is_higher)
 
@@ -241,14 +248,17 @@ def _at(ok: pd.DataFrame, network: str, loss: float, variant: str) -> pd.DataFra
 
 
 def _differences(
-    ok: pd.DataFrame, losses: list[float], variant: str, baseline: str, level: float
+    played: pd.DataFrame, losses: list[float], variant: str, baseline: str, level: float
 ) -> dict[float, Estimate]:
-    """Return how far the variant's quality is above the baseline's, under the same losses, by loss rate."""
+    """Return how far the variant's quality is above the baseline's, under the same losses, by loss rate:
+    unknown where a session of either is worse than any."""
     estimates = {}
     for loss in losses:
-        arms = ok[ok[LOSS] == loss].pivot_table(index=["point", "repetition"], columns="variant", values=QOE)
-        is_known = variant in arms and baseline in arms
-        estimates[loss] = _mean((arms[variant] - arms[baseline]).dropna(), level) if is_known else Estimate()
+        rows = played[played[LOSS] == loss]
+        arms = rows.pivot(index=["workload", "point", "repetition"], columns="variant", values=QOE)
+        both = arms.reindex(columns=[variant, baseline]).dropna()
+        is_known = len(both) > 0 and np.isfinite(both).all(axis=None)
+        estimates[loss] = _mean(both[variant] - both[baseline], level) if is_known else Estimate()
     return estimates
 
 

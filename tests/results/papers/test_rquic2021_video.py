@@ -73,6 +73,18 @@ def test_few_or_scattered_sessions_cannot_tell() -> None:
     assert None in verdicts(noise=1.5).values()
 
 
+def test_a_score_of_sessions_that_got_through_alone_claims_nothing() -> None:
+    frame, campaign = sessions()
+    at = (frame["variant"] == XOR) & (frame["network"] == "Wi-Fi") & (frame["loss.p"] == 0.03)
+    for lacking in ({"state": "timeout"}, {"video.qoe_log": np.nan}):
+        frame.loc[at & (frame["repetition"] < 2), list(lacking)] = list(lacking.values())
+        result = dash.claims_of_scores(frame, campaign)
+        assert [claim.text for claim in result if claim.holds is None] == [
+            f"{XOR}: the score over Wi-Fi above 1 % loss"
+        ]
+        frame, campaign = sessions()
+
+
 def test_the_usual_picture_is_compared_by_its_size() -> None:
     frame, campaign = sessions()
     (claim,) = dash.claims_of_resolutions(frame, campaign)
