@@ -211,9 +211,14 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
     ]
     share, planned = max(((source["share"], source["trials"]) for source in crosschecks), default=(0.0, 0))
     arms = _arms(crosschecks, campaign)
-    emulated = [stored.record for stored in database.trials(sample.id)]
-    virtual = database.trials_of(campaign.id, [record.key for record in emulated])
-    twins = [Twins(virtual[record.key].record, record) for record in emulated if record.key in virtual]
+    emulated = list(database.trials(sample.id))
+    virtual = database.trials_of(campaign.id, [stored.record.key for stored in emulated])
+    hosts: dict[int | None, str] = {start.id: start.host for start in database.starts(sample.id)}
+    twins = [
+        Twins(virtual[key].record, stored.record, hosts.get(stored.start_id, ""))
+        for stored in emulated
+        if (key := stored.record.key) in virtual
+    ]
     reasons = Counter(pair.left_out for pair in twins)
     compared = [pair for pair in twins if not pair.left_out]
     reasons["not run"] = planned - len(twins)

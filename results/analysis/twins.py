@@ -43,6 +43,8 @@ class Twins:
 
     virtual: TrialRecord
     emulated: TrialRecord
+    host: str = ""
+    """The host that emulated it; "" where it is not known."""
 
     @property
     def key(self) -> TrialKey:
@@ -145,6 +147,7 @@ def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Besid
     rows_of_pairs = pd.DataFrame(
         {
             "variant": [pair.key.variant for pair in twins],
+            "host": [pair.host for pair in twins],
             **{name: [getattr(pair.key, name) for pair in twins] for name in PAIR},
             "y": virtual - emulated if metric.is_share else _log_ratios(virtual, emulated),
             "low": low,
@@ -192,12 +195,15 @@ def ratios(
 ) -> pd.DataFrame:
     """The same of the ratio of an arm to its baseline, of shares of the difference: `y` of the arm less that
     of the baseline. A pair met a loss if one of its trials did. Without a ratio is only a pair of which both
-    trials timed out, or both values are 0, in one engine alone: the arms themselves have these. Where any
-    value is below 0, no pair has one, as in `pairing`."""
+    trials timed out, or both values are 0, in one engine alone: the arms themselves have these. Pairs of
+    which two hosts emulated a trial each are left out, as in `one_host`. Where any value is below 0, no pair
+    has a ratio, as in `pairing`."""
     if arm["below_zero"].any() or baseline["below_zero"].any():
         arm = arm[:0]
-    of_baseline = baseline[[*PAIR, "y", "met_a_loss", "loss_share"]]
+    of_baseline = baseline[[*PAIR, "host", "y", "met_a_loss", "loss_share"]]
     pairs = arm.merge(of_baseline, on=PAIR, suffixes=("", "_baseline"))
+    hosts = pairs["host"], pairs["host_baseline"]
+    pairs = pairs[(hosts[0] == hosts[1]) | (hosts[0] == "") | (hosts[1] == "")]
     beside = np.full(len(pairs), math.inf)
     low, high = _ends(tolerance, beside, np.zeros(len(pairs)), is_share=is_share)
     with np.errstate(invalid="ignore"):

@@ -143,6 +143,13 @@ def test_trials_that_are_not_emulated_yet_are_counted(compare: Callable[..., Agr
     assert compare(planned=100).left_out == {"not run": 100 - 2 * POINTS}
 
 
+def test_a_ratio_has_no_pair_that_two_hosts_emulated(compare: Callable[..., Agreement]) -> None:
+    result = compare(elsewhere=4)
+    assert {row.n for row in result.comparisons if row.baseline is None} == {POINTS}
+    assert one(result, XOR, ratio=True).n == POINTS - 4
+    assert {row.criterion.n for row in result.pooled} == {POINTS - 4}
+
+
 def test_only_variants_that_were_to_be_emulated_are_compared(tmp_path: Path) -> None:
     """All variants are compared where any start asked for all of them."""
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:

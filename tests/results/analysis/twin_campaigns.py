@@ -78,7 +78,9 @@ class Laboratory:
         bitmaps: tuple[bytes, bytes] = (b"\x01", b"\x01"),
         planned: int | None = None,
         arms: Sequence[str] = (),
+        elsewhere: int = 0,
     ) -> Agreement:
+        """Return the agreement. At so many points, another host emulated the trials of XOR: `elsewhere`."""
         self._compared += 1
         campaign_name = "x" if self._compared == 1 else f"x{self._compared}"
         trials = 2 * points
@@ -105,9 +107,12 @@ class Laboratory:
                 for point in range(points)
                 for variant in (OFF, XOR)
             ]
-            records = [record(key, run(key), size_bytes, owd_ms, bitmap) for key in keys]
-            self.database.record_all(campaign.id, records)
-        self.database.start(campaigns[1].id, "ada", campaigns[1].provenance)
+            for host in ("ada", "bob"):
+                of_host = [k for k in keys if (host == "bob") == (k.variant == XOR and k.point < elsewhere)]
+                records = [record(key, run(key), size_bytes, owd_ms, bitmap) for key in of_host]
+                if records:
+                    start = self.database.start(campaign.id, host, provenance)
+                    self.database.record_all(campaign.id, records, start.id)
         result = agreement.of_campaign(self.database, campaigns[0])
         assert result is not None
         return result
