@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.analysis.intervals import LEVEL
 
-COLUMNS = ["workload", "factor", "steps", "mean", "mean_size", "spread", "chance", "matters"]
+COLUMNS = ["workload", "factor", "steps", "planned", "mean", "mean_size", "spread", "chance", "matters"]
 
 _DRAWS = 20_000
 _SEED = 0
@@ -45,7 +45,8 @@ def elementary_effects(ratios: pd.DataFrame, steps: Iterable[Step]) -> pd.DataFr
 
     `ratios`: the table of an explanation. One row a workload and factor, the largest effect first:
 
-    - `steps`: how many have a ratio at both points;
+    - `steps`: how many have a ratio at both points, above 0 and below ∞, and how many were `planned`: an
+      effect from or to a timeout has no size;
     - `mean`, `mean_size`, `spread`: mean, mean of absolute values and standard deviation of the steps'
       effects, in natural logarithms. A factor whose effect depends on other factors has a spread;
     - `chance`: a `mean_size` that repetitions alone exceed in any row of one screening in twenty, if no
@@ -60,12 +61,14 @@ def elementary_effects(ratios: pd.DataFrame, steps: Iterable[Step]) -> pd.DataFr
         errors = _standard_errors(usable)
         noise = _noise(errors)
         for factor in dict.fromkeys(step.factor for step in listed):
-            own = [step for step in listed if step.factor == factor and {step.start, step.end} <= logs.keys()]
+            planned = [step for step in listed if step.factor == factor]
+            own = [step for step in planned if {step.start, step.end} <= logs.keys()]
             effects = np.array([(logs[step.end] - logs[step.start]) / step.change for step in own])
-            rows.append((workload, factor, len(own), *_summary(effects), _chance_sizes(own, noise)))
-    level = 1 - LEVEL / max(len(rows), 1)
+            counts = len(own), len(planned)
+            rows.append((workload, factor, *counts, *_summary(effects), _chance_sizes(own, noise)))
+    level, size = 1 - LEVEL / max(len(rows), 1), COLUMNS.index("mean_size")
     table = pd.DataFrame(
-        [(*row[:-1], chance := float(np.quantile(row[-1], level)), bool(row[4] > chance)) for row in rows],
+        [(*row[:-1], chance := float(np.quantile(row[-1], level)), bool(row[size] > chance)) for row in rows],
         columns=COLUMNS,
     )
     order = table.sort_values("mean_size", ascending=False, kind="stable")
@@ -74,6 +77,9 @@ def elementary_effects(ratios: pd.DataFrame, steps: Iterable[Step]) -> pd.DataFr
 
 def in_words(row: pd.Series[float]) -> str:
     """Return a row of `elementary_effects` as a sentence."""
+    if not row["steps"]:
+        where = f"{row['workload']}: the effect of {row['factor']} is not known"
+        return f"{where}: none of its {row['planned']:.0f} steps has a ratio at both points"
     mean, size = row["mean"], math.exp(row["mean_size"])
     direction = "in either direction"
     if abs(mean) > 0.9 * row["mean_size"]:
@@ -82,9 +88,10 @@ def in_words(row: pd.Series[float]) -> str:
     if not math.isnan(row["chance"]):
         more = "more" if row["matters"] else "no more"
         beside = f"{more} than chance, {math.exp(row['chance']):.2f}"
+    of_planned = f" of {row['planned']:.0f}" if row["steps"] < row["planned"] else ""
     return (
         f"{row['workload']}: over its range, {row['factor']} changes the ratio by a factor of {size:.2f},"
-        f" {direction} ({row['steps']:.0f} steps; {beside})"
+        f" {direction} ({row['steps']:.0f}{of_planned} steps; {beside})"
     )
 
 

@@ -41,7 +41,9 @@ def trust(
     unpaired = sum(int(pairing.unpaired["repetitions"].sum()) for pairing in evidence.pairings.values())
     if unpaired:
         yield Trust(
-            about="missing", text=f"In no ratio: {unpaired:,} pairs, which lack a result.", warns=True
+            about="missing",
+            text=f"In no ratio: {unpaired:,} pairs, which lack a result or a ratio.",
+            warns=True,
         )
     yield _invalid(attempts)
     if campaign.engine == "virtual":
