@@ -119,8 +119,10 @@ def _effect(
     averages = "/".join(sorted({row["average"] for row in rows}))
     over = f" ({averages} over the networks)" if len(campaign.points) > 1 else ""
     changes = _ends(rows, "ratio", "ratio", several, metric)
-    compared = statistic_of(campaign.statistic, metric.words or metric.name)
-    return f"changes the {compared} of {baseline} by {changes}{over}"
+    words = metric.words or metric.name
+    if campaign.engine == "field":
+        return f"changes the {words} of {baseline} by {changes} (geometric mean within blocks)"
+    return f"changes the {statistic_of(campaign.statistic, words)} of {baseline} by {changes}{over}"
 
 
 def statistic_of(statistic: str, words: str) -> str:

@@ -103,9 +103,12 @@ def _meaning(campaign: CampaignInfo, compared: pd.DataFrame) -> str:
     """Return the meaning of the columns in a sentence."""
     averages = " or ".join(sorted(set(compared["average"])))
     over = f", {averages} over the networks" if len(campaign.points) > 1 else ""
+    ratio = f"of the {campaign.statistic} of a network{over}"
+    if campaign.engine == "field":
+        ratio = "the geometric mean of those of its blocks"
     return (
         f"helps and harms: by more than the margin, {margins_text(campaign)}; no difference: within it;"
-        f" ratio: of the {campaign.statistic} of a network{over}"
+        f" ratio: {ratio}"
     )
 
 

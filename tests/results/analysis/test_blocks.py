@@ -8,6 +8,7 @@ import pytest
 
 from fecbench import results
 from fecbench.results.analysis import blocks
+from tests.results.pages import page_of, text_of
 from tests.support.campaigns import only_campaign
 from tests.support.field_campaigns import plant
 
@@ -36,6 +37,14 @@ def test_a_ratio_is_the_geometric_mean_of_its_blocks_and_within_its_interval(tmp
         (row,) = database["home"].ratios().to_dict("records")
     assert row["ratio"] == pytest.approx(math.exp(logs.mean()))
     assert row["low"] < row["ratio"] < row["high"]
+
+
+def test_the_page_of_a_path_says_what_its_ratios_are(tmp_path: Path) -> None:
+    plant(tmp_path / "db.sqlite", "home", np.random.default_rng(1).normal(0.5, 0.05, 30))
+    with only_campaign(tmp_path / "db.sqlite") as (database, campaign):
+        text = text_of(page_of(database, campaign))
+    assert "(geometric mean within blocks)" in text and "same losses" not in text
+    assert "Ratio The geometric mean of the ratios of the variant to its baseline within blocks." in text
 
 
 def test_a_campaign_within_one_hour_has_no_strata(tmp_path: Path) -> None:
