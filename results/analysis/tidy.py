@@ -28,9 +28,13 @@ def with_round_trips(points: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFra
     for prefix in prefixes:
         ways: list[Any] = []
         for direction in ("up", "down"):
-            names = (f"{prefix}{direction}.owd_ms", f"{prefix}owd_ms", f"{direction}.owd_ms", "owd_ms")
-            delays = (points[name] if name in points else constants.get(name) for name in names)
-            ways.append(next((delay for delay in delays if delay is not None), None))
+            # The most specific name counts; a round trip is half of it each way.
+            of_link = (f"{prefix}{direction}.owd_ms", f"{prefix}owd_ms", f"{prefix}{_ROUND_TRIP}")
+            names = dict.fromkeys((*of_link, f"{direction}.owd_ms", "owd_ms", _ROUND_TRIP))
+            given = {name: points[name] if name in points else constants.get(name) for name in names}
+            delays = {name: delay for name, delay in given.items() if delay is not None}
+            name = next(iter(delays), None)
+            ways.append(name and (delays[name] / 2 if name.endswith(_ROUND_TRIP) else delays[name]))
         name = f"{prefix}rtt_ms"
         if all(way is not None for way in ways) and name not in points:
             round_trip = pd.Series(ways[0] + ways[1], index=points.index, dtype="float64")

@@ -42,6 +42,7 @@ def of_design(filled: Filled, constants: str = "", **factors: list[Any]) -> Camp
         ("rtt_ms = 80", {"loss.p": [0.1, 0.2]}, {"rtt_ms": [80, 80]}),
         ("", {"rtt_ms": [10, 20]}, {"rtt_ms": [10, 20]}),
         ("path2.rtt_ms = 7", {"path1.owd_ms": [1, 2]}, {"path1.rtt_ms": [2, 4], "path2.rtt_ms": [7, 7]}),
+        ("rtt_ms = 80", {"path1.up.owd_ms": [1, 2]}, {"path1.rtt_ms": [41, 42], "rtt_ms": [80, 80]}),
         ("", {"up.owd_ms": [1, 2]}, {}),
         ("bandwidth_mbps = 3", {"loss.p": [0.1, 0.2]}, {}),
     ],
