@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fecbench.results.analysis import agreement, agreement_in_words
 from fecbench.results.analysis.agreement import Agreement
@@ -186,3 +188,43 @@ def test_the_greatest_share_that_was_asked_for_counts(tmp_path: Path) -> None:
             database.start(sample.id, "ada", provenance)
         result = agreement.between(database, virtual, sample)
         assert (result.share, result.planned) == (0.6, 20)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_number_is_that_of_scipy(compare: Callable[..., Agreement], seed: int) -> None:
+    """Timeouts of one engine are farther than any time, and at a factor of ten in means."""
+    draw, engines = np.random.default_rng(seed), []
+    for _ in range(2):
+        drawn = {
+            (variant, point): (0.3 * math.exp(draw.normal(0, 0.1)), bool(draw.random() < 0.1))
+            for variant, point in product((OFF, XOR), range(POINTS))
+        }
+        engines.append(drawn)
+
+    def run(drawn: dict[tuple[str, int], tuple[float, bool]]) -> Run:
+        def ended(key: TrialKey) -> Ended:
+            dct_s, is_late = drawn[key.variant, key.point]
+            return Ended("timeout" if is_late else "ok", dct_s, 0.11)
+
+        return ended
+
+    def logs(variant: str) -> dict[int, float]:
+        both = ([engine[variant, point] for engine in engines] for point in range(POINTS))
+        values = ([math.inf if is_late else math.log(dct_s) for dct_s, is_late in pair] for pair in both)
+        return {n: one - other for n, (one, other) in enumerate(values) if not one == other == math.inf}
+
+    result, (off, xor) = compare(*map(run, engines)), map(logs, (OFF, XOR))
+    ratios = [xor[n] - off[n] for n in off.keys() & xor.keys() if not math.isnan(xor[n] - off[n])]
+    for row, y in ((one(result, OFF), list(off.values())), (one(result, XOR, ratio=True), ratios)):
+        low = int(stats.binom.ppf(0.025, len(y), 0.5))
+        ends = np.expm1([np.median(y), sorted(y)[low - 1], sorted(y)[-low]])
+        assert [row.n, row.quantiles[0.5], *row.interval] == pytest.approx([len(y), *ends])
+        mean, either = row.of("all", "mean"), row.of("all", "either")
+        assert mean is not None and either is not None
+        clipped = np.clip(y, -math.log(10), math.log(10))
+        of_student = stats.t.interval(0.95, len(y) - 1, clipped.mean(), stats.sem(clipped))
+        assert [mean.value, *mean.interval] == pytest.approx([clipped.mean(), *of_student])
+        wilson = stats.binomtest(round(either.value * len(y)), len(y)).proportion_ci(method="wilson")
+        assert either.interval == pytest.approx((wilson.low, wilson.high))
+    (pooled,) = result.pooled
+    assert pooled.criterion.value == pytest.approx(np.clip(ratios, -math.log(10), math.log(10)).mean())
