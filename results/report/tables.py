@@ -309,10 +309,10 @@ def _medians(of_workload: Medians, arms: slice) -> Table:
     columns = [Column("metric"), *(Column(variant, True) for variant in of_workload.variants[arms])]
     rows, zero = [], []
     for metric, values in of_workload.medians.items():
-        if any(values):
-            rows.append([metric, *(text(value, partial(measured, metric)) for value in values[arms])])
-        else:
+        if all(value == 0 for value in values):
             zero.append(metric)
+        else:
+            rows.append([metric, *(text(value, partial(measured, metric)) for value in values[arms])])
     return Table(columns, rows, [f"{', '.join(zero)}: 0"] if zero else [])
 
 

@@ -13,6 +13,8 @@ from matplotlib.collections import LineCollection
 from fecbench.results import figures
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.summary import by_pairs, summary
+from fecbench.results.report import tables
+from fecbench.results.report.sections.findings import Medians
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import OFF, XOR
@@ -155,3 +157,12 @@ def test_what_is_invalid_is_in_no_median(measure_one: Filled) -> None:
 def test_the_report_says_the_same(measure_one: Filled) -> None:
     measured = measure_one(XOR, "timeout", {OFF: 10.0, XOR: 5.0})
     assert times_in(page_of(*measured)) == [10, math.inf]
+
+
+def test_a_metric_that_an_arm_lacks_is_not_0_of_all() -> None:
+    """Without FEC of its own, TCP has no counter of rebuilt packets; a variant that rebuilt none has 0."""
+    rows = {"client.packets_recovered": [math.nan, 0.0], "client.spurious_losses": [0.0, 0.0]}
+    of_workload = Medians(workload="w", groups=3, lacking="", variants=["tcp", "off"], medians=rows)
+    (table,) = tables.medians(of_workload)
+    assert table.rows == [["client.packets_recovered", "–", "0 packets"]]
+    assert table.same == ["client.spurious_losses: 0"]
