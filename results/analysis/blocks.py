@@ -111,7 +111,7 @@ class Hour:
     mean: float
     """The mean of the logs of the ratios."""
     ratio: dependent.Posterior
-    """What is known of it."""
+    """Knowledge of it."""
 
 
 def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:

@@ -31,8 +31,8 @@ def with_round_trips(points: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFra
             # The most specific name counts; a round trip is half of it each way.
             of_link = (f"{prefix}{direction}.owd_ms", f"{prefix}owd_ms", f"{prefix}{_ROUND_TRIP}")
             names = dict.fromkeys((*of_link, f"{direction}.owd_ms", "owd_ms", _ROUND_TRIP))
-            given = {name: points[name] if name in points else constants.get(name) for name in names}
-            delays = {name: delay for name, delay in given.items() if delay is not None}
+            of_names = {name: points[name] if name in points else constants.get(name) for name in names}
+            delays = {name: delay for name, delay in of_names.items() if delay is not None}
             name = next(iter(delays), None)
             ways.append(name and (delays[name] / 2 if name.endswith(_ROUND_TRIP) else delays[name]))
         name = f"{prefix}rtt_ms"

@@ -160,7 +160,7 @@ def test_the_report_says_the_same(measure_one: Filled) -> None:
 
 
 def test_a_metric_that_an_arm_lacks_is_not_0_of_all() -> None:
-    """Without FEC of its own, TCP has no counter of rebuilt packets; a variant that rebuilt none has 0."""
+    """TCP has no counter of rebuilt packets, and a variant that rebuilt none has 0."""
     rows = {"client.packets_recovered": [math.nan, 0.0], "client.spurious_losses": [0.0, 0.0]}
     of_workload = Medians(workload="w", groups=3, lacking="", variants=["tcp", "off"], medians=rows)
     (table,) = tables.medians(of_workload)

@@ -195,18 +195,18 @@ def test_each_number_is_that_of_scipy(compare: Callable[..., Agreement], seed: i
     """Timeouts of one engine are farther than any time, and at a factor of ten in means."""
     draw, engines = np.random.default_rng(seed), []
     for _ in range(2):
-        drawn = {
+        trials = {
             (variant, point): (0.3 * math.exp(draw.normal(0, 0.1)), bool(draw.random() < 0.1))
             for variant, point in product((OFF, XOR), range(POINTS))
         }
-        engines.append(drawn)
+        engines.append(trials)
 
-    def run(drawn: dict[tuple[str, int], tuple[float, bool]]) -> Run:
-        def ended(key: TrialKey) -> Ended:
-            dct_s, is_late = drawn[key.variant, key.point]
+    def run(trials: dict[tuple[str, int], tuple[float, bool]]) -> Run:
+        def end(key: TrialKey) -> Ended:
+            dct_s, is_late = trials[key.variant, key.point]
             return Ended("timeout" if is_late else "ok", dct_s, 0.11)
 
-        return ended
+        return end
 
     def logs(variant: str) -> dict[int, float]:
         both = ([engine[variant, point] for engine in engines] for point in range(POINTS))

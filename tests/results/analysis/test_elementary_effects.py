@@ -80,8 +80,8 @@ def test_steps_without_a_ratio_are_left_out_and_counted() -> None:
     effects = elementary_effects(table, effects_found)
     assert effects["steps"].sum() == len(effects_found) - 1
     assert effects.set_index("factor").loc["a", "mean"] == pytest.approx(1)
-    said = {row["steps"]: in_words(row) for _, row in effects.iterrows()}
-    assert "(3 of 4 steps; " in said[3] and "(4 steps; " in said[4]
+    texts = {row["steps"]: in_words(row) for _, row in effects.iterrows()}
+    assert "(3 of 4 steps; " in texts[3] and "(4 steps; " in texts[4]
     nothing = elementary_effects(table.assign(ratio=math.inf), effects_found).iloc[0]
     assert "none of its 4 steps has a ratio" in in_words(nothing)
 

@@ -57,7 +57,7 @@ def test_an_arm_that_met_outages_which_the_other_was_spared_is_named_with_the_pa
 def test_a_trial_that_did_not_get_through_met_an_outage_and_an_invalid_one_counts_nowhere(
     campaign: CampaignInfo,
 ) -> None:
-    """What is in a ratio has met something: a connection that dies in an outage fails."""
+    """A connection that dies in an outage fails, and its pair is in a ratio."""
     for state in ("timeout", "failed"):
         table = exposure.exposure(frame_of(lambda _: True, state), campaign)
         assert set(table["met_outage"]) == {6}

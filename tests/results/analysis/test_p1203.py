@@ -52,9 +52,9 @@ def test_of_a_viewer_who_left_what_was_shown_is_written_alone() -> None:
 
 
 def _documents(
-    monkeypatch: pytest.MonkeyPatch, latencies_s: list[float], *, shown: bool = True
+    monkeypatch: pytest.MonkeyPatch, latencies_s: list[float], *, has_picture: bool = True
 ) -> dict[int, dict[str, Any] | None]:
-    """The documents of sessions so late, by trial; 0: not live. `shown`: whether they have a picture."""
+    """The documents of sessions so late, by trial; 0: not live. `has_picture`: whether they have one."""
     ids = range(len(latencies_s))
     tables = {
         "segments": pd.DataFrame({"id": ids, "index": 0, "level": 0, "bytes": 50_000}),
@@ -66,7 +66,7 @@ def _documents(
             "ladder": {"segment_s": 2.0, "levels": LEVELS},
             "settings": {"live_latency_s": latency_s},
         }
-        measured = {"unplayed_s": 0.0, **({"startup_s": 0.4} if shown else {})}
+        measured = {"unplayed_s": 0.0, **({"startup_s": 0.4} if has_picture else {})}
         record = SimpleNamespace(task={"pairs": [{"session": session}]}, metrics={"video": measured})
         trials.append(SimpleNamespace(id=trial, record=record))
     database = SimpleNamespace(series_columns=lambda _: tables, trials=lambda *_: trials)
@@ -91,7 +91,10 @@ class Standalone:
 
 
 def test_scores_are_asked_of_the_model_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions = [(7, {"I13": {"segments": [1, 2, 3]}}), *_documents(monkeypatch, [0.0], shown=False).items()]
+    sessions = [
+        (7, {"I13": {"segments": [1, 2, 3]}}),
+        *_documents(monkeypatch, [0.0], has_picture=False).items(),
+    ]
     monkeypatch.setattr(p1203, "sessions", lambda *_: iter(sessions))
     with pytest.raises(p1203.NoModel, match="itu_p1203 is not installed"):
         p1203.scores(None, None)  # type: ignore[arg-type]

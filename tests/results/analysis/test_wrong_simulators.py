@@ -201,15 +201,15 @@ def test_high_losses_are_asked_by_themselves(compare: Callable[..., Agreement]) 
 def test_a_tail_is_of_the_times_that_virtual_trials_took(compare: Callable[..., Agreement]) -> None:
     """The log ratio to a timeout tells no time."""
 
-    def ended(slow_s: float, slow: range, timeouts: range) -> Run:
+    def ends_of(slow_s: float, slow: range, timeouts: range) -> Run:
         return lambda key: as_it_is(key)._replace(
             dct_s=slow_s if key.point in slow else 10.0, state="timeout" if key.point in timeouts else "ok"
         )
 
-    result = compare(ended(20, range(8), range(0)), ended(10, range(0), range(4)), points=100)
+    result = compare(ends_of(20, range(8), range(0)), ends_of(10, range(0), range(4)), points=100)
     tail = one(result, OFF).of("all", "tail")
     assert tail is not None and tail.value == pytest.approx(math.log(2))
-    both = compare(ended(10, range(0), range(10)), ended(10, range(0), range(10, 20)), points=100)
+    both = compare(ends_of(10, range(0), range(10)), ends_of(10, range(0), range(10, 20)), points=100)
     tail = one(both, OFF).of("all", "tail")
     assert tail is not None and tail.value == 0 and not math.isnan(tail.interval[0])
 

@@ -67,8 +67,8 @@ def test_a_factor_of_numbers_and_words_is_one_of_words() -> None:
         for label, n in product(("off", "fec"), range(len(points)))
     )
     ratios = figures.table(frame_of(rows, campaign), campaign)
-    drawn = (figures.points(campaign), figures.over_factors(ratios, campaign, "download-1"))
-    for figure in (*drawn, figures.pairs(ratios, campaign, "fec")):
+    others = (figures.points(campaign), figures.over_factors(ratios, campaign, "download-1"))
+    for figure in (*others, figures.pairs(ratios, campaign, "fec")):
         figure.canvas.draw()
         ticks = [axis.get_ticklabels() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
         assert ["1", "auto", "2.5"] in [[tick.get_text() for tick in of_axis] for of_axis in ticks]
