@@ -66,9 +66,9 @@ def elementary_effects(ratios: pd.DataFrame, steps: Iterable[Step]) -> pd.DataFr
             effects = np.array([(logs[step.end] - logs[step.start]) / step.change for step in own])
             counts = len(own), len(planned)
             rows.append((workload, factor, *counts, *_summary(effects), _chance_sizes(own, noise)))
-    level, size = 1 - LEVEL / max(len(rows), 1), COLUMNS.index("mean_size")
+    level = 1 - LEVEL / max(len(rows), 1)
     table = pd.DataFrame(
-        [(*row[:-1], chance := float(np.quantile(row[-1], level)), bool(row[size] > chance)) for row in rows],
+        [(*row[:-1], chance := float(np.quantile(row[-1], level)), bool(row[5] > chance)) for row in rows],
         columns=COLUMNS,
     )
     order = table.sort_values("mean_size", ascending=False, kind="stable")
