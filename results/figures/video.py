@@ -214,10 +214,12 @@ def session_over_time(
 
 
 def _waits(stalls: pd.DataFrame) -> list[tuple[float, float]]:
-    """Return the times from and until which the picture stood still: stalls are recorded by their place in
-    the video, so each moves the next."""
+    """Return the times from and until which the picture stood still. An earlier fecbench recorded the place
+    of a stall in the video alone: there each moves the next."""
     lengths = stalls["length_s"].to_numpy(dtype=float)
     begins = stalls["t_s"].to_numpy(dtype=float) + np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
+    if "end_s" in stalls:
+        begins = stalls["end_s"].to_numpy(dtype=float) - lengths
     return list(zip(begins.tolist(), (begins + lengths).tolist(), strict=True))
 
 

@@ -98,6 +98,8 @@ class Stall:
     media_s: float
     """Place in the video."""
     length_s: float
+    end_s: float
+    """Time at which the picture moved again, or the viewer left."""
 
 
 @dataclass
@@ -308,7 +310,7 @@ class Player:
     def _end_stall(self) -> None:
         assert self._stalled_since_s is not None
         length_s = self._now_s - self._stalled_since_s
-        self.session.stalls.append(Stall(self._position_s, length_s))
+        self.session.stalls.append(Stall(self._position_s, length_s, self._now_s))
         self.session.path.append((self._now_s, self._position_s))
         self._stalled_since_s = None
 

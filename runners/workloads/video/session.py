@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.requests import Line, Object, Progress, since
 from fecbench.runners.workloads.video.ladder import Ladder, Level
-from fecbench.runners.workloads.video.player import NOTHING_S, Player, Request, Session, Settings, latencies_s
+from fecbench.runners.workloads.video.player import (
+    NOTHING_S,
+    Player,
+    Request,
+    Session,
+    Settings,
+    Stall,
+    latencies_s,
+)
 from fecbench.runners.workloads.workload import Impossible
 from fecbench.topologies.rate import Rate
 
@@ -258,12 +266,15 @@ def _segments(session: Session) -> pa.Table:
 def _stalls(session: Session) -> pa.Table:
     import pyarrow as pa
 
-    ends_s, length_s = [], []
-    startup = [] if session.startup_s is None else [(0.0, session.startup_s)]
-    for media_s, length in [*startup, *((stall.media_s, stall.length_s) for stall in session.stalls)]:
-        ends_s.append(media_s)
-        length_s.append(length)
-    return pa.table({"t_s": pa.array(ends_s, pa.float64()), "length_s": pa.array(length_s, pa.float64())})
+    startup_s = session.startup_s
+    startup = [] if startup_s is None else [Stall(media_s=0.0, length_s=startup_s, end_s=startup_s)]
+    stalls = [*startup, *session.stalls]
+    columns = {
+        "t_s": [stall.media_s for stall in stalls],
+        "length_s": [stall.length_s for stall in stalls],
+        "end_s": [stall.end_s for stall in stalls],
+    }
+    return pa.table({name: pa.array(values, pa.float64()) for name, values in columns.items()})
 
 
 def _given_up(session: Session) -> pa.Table:
@@ -284,9 +295,9 @@ def _given_up(session: Session) -> pa.Table:
 def series(session: Session) -> dict[tuple[str, str], pa.Table]:
     """Return the series of each session, by endpoint and name.
 
-    `segments` has a row for each object that arrived. In `stalls`, t_s is the place in the video, and the
-    first row is the time before the first picture. `given_up` exists if segments were given up: its `bytes`
-    are those that had arrived.
+    `segments` has a row for each object that arrived. In `stalls`, t_s is the place in the video, end_s the
+    time at which the stall ended, and the first row is the time before the first picture. `given_up` exists
+    if segments were given up: its `bytes` are those that had arrived.
     """
     tables = {("client", "segments"): _segments(session), ("client", "stalls"): _stalls(session)}
     return tables | ({("client", "given_up"): _given_up(session)} if session.given_up else {})

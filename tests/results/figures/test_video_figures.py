@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from fecbench.results.figures import NothingToDraw, pictures, scores, session_over_time, sessions
+from fecbench.runners.workloads.video.player import Player
+from fecbench.runners.workloads.video.session import series
 from tests.results.papers.test_rquic2021 import OFF, XOR
 from tests.results.papers.test_rquic2021_video import sessions as planted
+from tests.runners.workloads.test_video_player import RATES, ladder, settings
 
 LEVELS = [{"kbps": 200.0}, {"kbps": 800.0}]
 
@@ -88,8 +94,28 @@ def test_a_session_is_empty_from_the_beginning_of_a_stall_to_its_end() -> None:
         (9.0, 0.0),
         (9.0, 2.0),
     ]
-    grey = [(patch.get_x(), patch.get_width()) for patch in above.patches if isinstance(patch, Rectangle)]
-    assert grey == [(0.0, 2.0), (6.0, 3.0)]
+    assert grey_in(above) == [(0.0, 2.0), (6.0, 3.0)]
+
+
+def test_a_stall_of_live_video_stands_at_its_time() -> None:
+    """A player that catches up, or skips, has seen more of the video by then than time has passed."""
+    player = Player(ladder(), settings(live_latency_s=1.0, start_segments=1))
+    times = []
+    while (request := player.request) is not None and len(times) < 40:
+        done_s = request.at_s + (8.0 if len(times) in (9, 25) else 0.3)
+        player.arrived(request.at_s, request.at_s, done_s)
+        times.append((done_s, len(player.session.stalls)))
+    tables = series(player.end())
+    arrived, stalls = (tables["client", name].to_pandas() for name in ("segments", "stalls"))
+    ends_s = [done_s for (_, before), (done_s, after) in pairwise(times) if after > before]
+    above, _ = session_over_time(arrived, stalls, [{"kbps": rate} for rate in RATES], 7).axes
+    drawn_s = [begin_s + length_s for begin_s, length_s in grey_in(above)[1:]]
+    assert len(ends_s) > 1 and drawn_s[: len(ends_s)] == pytest.approx(ends_s)
+
+
+def grey_in(axes: Axes) -> list[tuple[float, float]]:
+    """The grey parts, each with its beginning and its length."""
+    return [(patch.get_x(), patch.get_width()) for patch in axes.patches if isinstance(patch, Rectangle)]
 
 
 def test_without_a_session_there_is_nothing_to_draw() -> None:
