@@ -117,12 +117,15 @@ def _effect(
     rows: list[dict[Any, Any]], several: bool, baseline: str, metric: Metric, campaign: CampaignInfo
 ) -> str:
     averages = "/".join(sorted({row["average"] for row in rows}))
-    over = f" ({averages} over the networks)" if len(campaign.points) > 1 else ""
+    over = f"{averages} over the networks" if len(campaign.points) > 1 else ""
     changes = _ends(rows, "ratio", "ratio", several, metric)
-    words = metric.words or metric.name
+    words, within = metric.words or metric.name, ""
     if campaign.engine == "field":
-        return f"changes the {words} of {baseline} by {changes} (geometric mean within blocks)"
-    return f"changes the {statistic_of(campaign.statistic, words)} of {baseline} by {changes}{over}"
+        within = "geometric mean within blocks"
+    else:
+        words = statistic_of(campaign.statistic, words)
+    means = ", ".join(filter(None, [within, over]))
+    return f"changes the {words} of {baseline} by {changes}{f' ({means})' if means else ''}"
 
 
 def statistic_of(statistic: str, words: str) -> str:
