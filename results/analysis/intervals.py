@@ -65,7 +65,7 @@ def of_campaign(pairing: Pairing, campaign: CampaignInfo) -> pd.DataFrame:
     """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign."""
     margins = of_points(pairing.ratios, campaign)
     if campaign.engine == "field":
-        return _in_blocks(pairing, margins, LEVEL / len(campaign.looks))
+        return _in_blocks(pairing, margins, len(campaign.looks))
     return ratio_intervals(pairing, campaign.statistic, margins=margins, looks=len(campaign.looks))
 
 
@@ -127,12 +127,13 @@ def _more_is_better(ratios: pd.DataFrame) -> NDArray[np.bool_]:
     return np.array([metrics.of(name).more_is_better is True for name in names], np.bool_)[numbers]
 
 
-def _in_blocks(pairing: Pairing, margins: float | Floats, level: float) -> pd.DataFrame:
+def _in_blocks(pairing: Pairing, margins: float | Floats, looks: int) -> pd.DataFrame:
     """The `ratio_intervals` of a campaign in the field, whose repetitions are blocks in the order of time."""
     from fecbench.results.analysis import blocks  # which knows pairings, too
 
     margin = pd.Series(margins, pairing.ratios.index, dtype=np.float64)
-    ratios = blocks.with_intervals(pairing, level, margin).assign(margin=margin)
+    ratios = blocks.with_intervals(pairing, LEVEL / looks, margin).assign(margin=margin)
+    ratios["p_value"] = (looks * ratios["p_value"]).clip(upper=1)
     ratios = ratios.assign(verdict=verdicts(ratios["low"], ratios["high"], _more_is_better(ratios), margin))
     return ratios.assign(discovery=_discoveries(ratios))
 

@@ -1,13 +1,14 @@
 """A campaign in the field: its ratio by the hour of the day."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fecbench import results
-from fecbench.results.analysis import blocks
+from fecbench.results.analysis import blocks, intervals
 from tests.results.pages import page_of, text_of
 from tests.support.campaigns import only_campaign
 from tests.support.field_campaigns import plant
@@ -37,6 +38,17 @@ def test_a_ratio_is_the_geometric_mean_of_its_blocks_and_within_its_interval(tmp
         (row,) = database["home"].ratios().to_dict("records")
     assert row["ratio"] == pytest.approx(math.exp(logs.mean()))
     assert row["low"] < row["ratio"] < row["high"]
+
+
+def test_each_look_may_err_in_its_part_in_p_values_as_in_intervals(tmp_path: Path) -> None:
+    plant(tmp_path / "db.sqlite", "home", np.random.default_rng(1).normal(0.1, 0.2, 40))
+    with results.open(tmp_path / "db.sqlite") as database:
+        pairing, campaign = database["home"].paired("off", "rlc"), database["home"].info
+    until_decided = replace(campaign, until_decided=True)
+    once, often = (intervals.of_campaign(pairing, info).iloc[0] for info in (campaign, until_decided))
+    looks = len(until_decided.looks)
+    assert looks > 1 and often["p_value"] == pytest.approx(min(1.0, looks * once["p_value"]))
+    assert often["low"] < once["low"] and once["p_value"] < 0.5
 
 
 def test_the_page_of_a_path_says_what_its_ratios_are(tmp_path: Path) -> None:
