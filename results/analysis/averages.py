@@ -78,12 +78,14 @@ def saved(
     level: float = LEVEL,
     *,
     one_network: bool,
+    in_blocks: bool = False,
 ) -> Estimate:
     """Return by how much less a variant has of a metric than its baseline, in the metric's unit: the
     average over networks of the difference of their statistics. `decided` and `pairs`: `Pairing.decided` and
     `Pairing.matched` of one workload. A baseline of 0 has no ratio, but a difference: without it, equal arms
     would seem to save. In a design with one network the interval is over its pairs, of confidence
-    1 - `level`, and of means alone."""
+    1 - `level`, and of means alone; `in_blocks`: these follow one another over a path, and may depend on each
+    other."""
     difference = decided["baseline"].to_numpy(np.float64) - decided["variant"].to_numpy(np.float64)
     if not len(difference) or not np.isfinite(difference).all():
         return UNKNOWN
@@ -93,7 +95,7 @@ def saved(
         return _mean(difference)
     if statistic != "mean" or pairs.empty:
         return UNKNOWN
-    of_pairs = _mean((pairs["baseline"] - pairs["variant"]).to_numpy(np.float64), level)
+    of_pairs = _mean((pairs["baseline"] - pairs["variant"]).to_numpy(np.float64), level, in_blocks)
     return Estimate(float(difference[0]), of_pairs.low, of_pairs.high)
 
 
@@ -105,11 +107,12 @@ def more_bytes(
     level: float = LEVEL,
     *,
     one_network: bool,
+    in_blocks: bool = False,
 ) -> Estimate:
     """Return the share of bytes that both endpoints of a variant send more than those of its baseline, on
     average over networks; its interval is over these. In a design with one network the average and the
-    interval, of confidence 1 - `level`, are over repetitions. The trials are those that are ok in both arms;
-    the share is unknown where an endpoint did not count its bytes."""
+    interval, of confidence 1 - `level`, are over repetitions (`in_blocks`: as in `saved`). The trials are
+    those that are ok in both arms; the share is unknown where an endpoint did not count its bytes."""
     if not set(SENT) <= set(frame.columns):
         return UNKNOWN
     is_ok = (frame["workload"] == workload) & (frame["state"] == "ok")
@@ -130,13 +133,19 @@ def more_bytes(
     if not one_network:
         _, firsts, counts = np.unique(points, return_index=True, return_counts=True)
         both = np.add.reduceat(both, firsts, axis=1) / counts
-    mean = _mean(np.log(both[0] / both[1]), level if one_network else LEVEL)
+    mean = _mean(np.log(both[0] / both[1]), level if one_network else LEVEL, one_network and in_blocks)
     return Estimate(*(math.exp(end) - 1 for end in (mean.value, mean.low, mean.high)))
 
 
-def _mean(values: Floats, level: float = LEVEL) -> Estimate:
-    """The mean of independent values with Student's interval."""
+def _mean(values: Floats, level: float = LEVEL, in_blocks: bool = False) -> Estimate:
+    """The mean of independent values with Student's interval; `in_blocks`: of values in the order of time,
+    which may depend on each other, with an interval that bears this."""
     mean = float(values.mean())
+    if in_blocks:
+        from fecbench.results.analysis import dependent  # which few campaigns need
+
+        is_enough = len(values) >= dependent.FEWEST
+        return Estimate(mean, *dependent.mean_of(values).interval(level)) if is_enough else Estimate(mean)
     if len(values) < FEWEST:
         return Estimate(mean)
     half = t_quantile(1 - level / 2, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))

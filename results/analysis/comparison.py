@@ -183,6 +183,7 @@ def _estimates(
                 average,
                 level,
                 one_network=one_network,
+                in_blocks=campaign.engine == "field",
             ),
             "more_bytes": UNKNOWN
             if frame is None
@@ -193,6 +194,7 @@ def _estimates(
                 pairing.baseline_label,
                 level,
                 one_network=one_network,
+                in_blocks=campaign.engine == "field",
             ),
         }
     columns: dict[str, Any] = {"average": average}
@@ -213,6 +215,8 @@ def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric, campaign
     arms = arms[arms["ratio"].notna() & (arms["baseline"] != 0)]
     if arms.empty:
         return UNKNOWN
+    if len(campaign.points) == 1 and campaign.engine == "field":  # no interval bears blocks that depend
+        return Estimate(float(arms["ratio"].iloc[0]))
     if len(campaign.points) == 1:
         baseline, variant = (pairs[arm].to_numpy(np.float64)[np.newaxis] for arm in ("baseline", "variant"))
         level = LEVEL / len(campaign.looks)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fecbench import results
-from fecbench.results.analysis import blocks, intervals
+from fecbench.results.analysis import blocks, comparison, dependent, intervals
+from fecbench.results.analysis.averages import SENT
 from tests.results.pages import page_of, text_of
 from tests.support.campaigns import only_campaign
 from tests.support.field_campaigns import plant
@@ -49,6 +50,23 @@ def test_each_look_may_err_in_its_part_in_p_values_as_in_intervals(tmp_path: Pat
     looks = len(until_decided.looks)
     assert looks > 1 and often["p_value"] == pytest.approx(min(1.0, looks * once["p_value"]))
     assert often["low"] < once["low"] and once["p_value"] < 0.5
+
+
+def test_intervals_of_what_is_saved_and_sent_bear_blocks_that_depend(tmp_path: Path) -> None:
+    logs = np.where(np.arange(320) < 200, 0.0, 0.5) + np.random.default_rng(1).normal(0, 0.05, 320)
+    plant(tmp_path / "db.sqlite", "home", logs)
+    with results.open(tmp_path / "db.sqlite") as database:
+        trials, campaign = database["home"].trials(), replace(database["home"].info, statistic="mean")
+    sent = trials.groupby("repetition")["client.dct_s"].transform("first") * 1e6
+    trials = trials.assign(**{name: sent.where(trials["variant"] == "off", sent * 1.1) for name in SENT})
+    trials.loc[trials["variant"] == "rlc", list(SENT)] *= np.exp(logs)[:, np.newaxis]
+    (row,) = comparison.of_frame(trials, campaign).to_dict("records")
+    arms = trials.pivot(index="repetition", columns="variant", values="client.dct_s")
+    saved = dependent.mean_of((arms["off"] - arms["rlc"]).to_numpy()).interval(0.05)
+    more = np.expm1(dependent.mean_of(logs + math.log(1.1)).interval(0.05))
+    assert (row["saved_low"], row["saved_high"]) == pytest.approx(saved)
+    assert (row["more_bytes_low"], row["more_bytes_high"]) == pytest.approx(tuple(more))
+    assert math.isnan(row["p95_low"]) and row["p95_ratio"] > 1
 
 
 def test_the_page_of_a_path_says_what_its_ratios_are(tmp_path: Path) -> None:
