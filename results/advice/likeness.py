@@ -38,8 +38,10 @@ def places(networks: Rows, *, by_queue: bool) -> Floats:
 
 def distances(here: Floats, there: Floats) -> Floats:
     """The distances (here × there) between places."""
-    apart: Floats = np.linalg.norm(here[:, np.newaxis] - there[np.newaxis], axis=2)
-    return apart
+    squares = np.zeros((len(here), len(there)))
+    for measures in zip(here.T, there.T, strict=True):  # a norm over the few measures of each pair is slow
+        squares += np.subtract.outer(*measures) ** 2
+    return np.sqrt(squares)
 
 
 def nearest(here: Floats, there: Floats) -> Indices:

@@ -15,6 +15,7 @@ Ratios are logarithms here.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,21 @@ class Ratios:
     """Numbers that tell networks apart, at any size."""
     places: Floats
     logs: Floats
+
+    @cached_property
+    def level(self) -> float:
+        """The quantile on either side: the highest that holds HELD of the networks, each left out. It is no
+        lower than that of the lowest ratio of all that are near."""
+        near = np.sort(_near(self.places, self, self.networks), axis=1)
+        below = np.array(
+            [
+                np.interp(log, of_network, _QUANTILES, 0, 1)
+                for log, of_network in zip(self.logs, near, strict=True)
+            ]
+        )
+        in_order = np.sort(np.minimum(below, 1 - below))
+        may_be_missed = math.floor((1 - HELD) * (len(in_order) + 1))
+        return max(float(in_order[max(may_be_missed - 1, 0)]), float(_QUANTILES[0]))
 
 
 def by_size(rows: Rows, *, by_queue: bool) -> dict[int, Ratios]:
@@ -99,8 +115,8 @@ def _hull(here: Floats, of_sizes: Sequence[Ratios], own: Numbers | None = None) 
 
 def _quantiles(here: Floats, ratios: Ratios, own: Numbers | None = None) -> Floats:
     """The intervals (here × 2) of one size."""
-    level = _level(ratios)
-    ends: Floats = np.quantile(_near(here, ratios, own), [level, 1 - level], axis=1, method="weibull").T
+    levels = [ratios.level, 1 - ratios.level]
+    ends: Floats = np.quantile(_near(here, ratios, own), levels, axis=1, method="weibull").T
     return ends
 
 
@@ -110,21 +126,6 @@ def _near(here: Floats, ratios: Ratios, own: Numbers | None = None) -> Floats:
     if own is not None:
         apart[own[:, np.newaxis] == ratios.networks] = math.inf
     return ratios.logs[np.argpartition(apart, NEAR - 1, axis=1)[:, :NEAR]]
-
-
-def _level(ratios: Ratios) -> float:
-    """The quantile on either side: the highest that holds HELD of the networks, each left out. It is no lower
-    than that of the lowest ratio of all that are near."""
-    near = np.sort(_near(ratios.places, ratios, ratios.networks), axis=1)
-    below = np.array(
-        [
-            np.interp(log, of_network, _QUANTILES, 0, 1)
-            for log, of_network in zip(ratios.logs, near, strict=True)
-        ]
-    )
-    in_order = np.sort(np.minimum(below, 1 - below))
-    may_be_missed = math.floor((1 - HELD) * (len(in_order) + 1))
-    return max(float(in_order[max(may_be_missed - 1, 0)]), float(_QUANTILES[0]))
 
 
 def _misses(left_out: Ratios, beside: Sequence[Ratios]) -> Interval:
