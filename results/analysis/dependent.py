@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.results.analysis.quantiles import t_below
+
 Floats = NDArray[np.float64]
 
 FEWEST = 20
@@ -37,11 +39,9 @@ class Posterior:
 
     def below(self, value: float) -> float:
         """Return the probability that the coefficient is below a value."""
-        from scipy import stats  # takes longer to load than most commands take to run
-
         with np.errstate(divide="ignore", invalid="ignore"):
             distances = np.nan_to_num((value - self.means) / self.scales, nan=0.0)
-        return float(self.weights @ stats.t.cdf(distances, self.freedom))
+        return float(self.weights @ t_below(distances, self.freedom))
 
     def quantile(self, share: float) -> float:
         """Return the value below which the coefficient is with this probability."""

@@ -39,6 +39,12 @@ def t_quantile(share: float, freedom: float) -> float:
     return float(stdtrit(freedom, share))
 
 
+def t_below(values: Floats, freedom: float) -> Floats:
+    """Return the probability that a value of Student's distribution is below each of these."""
+    probabilities: Floats = stdtr(freedom, values)
+    return probabilities
+
+
 def t_beyond(value: float, freedom: float) -> float:
     """The probability that a value of Student's distribution is above this one."""
     return float(stdtr(freedom, -value))

@@ -163,7 +163,7 @@ def _waits(volleys: Sequence[Times]) -> tuple[Floats, NDArray[np.bool_], NDArray
 def _clocked(loss: Estimate, burst: Estimate, follows: NDArray[np.bool_], at_s: Floats) -> Estimate:
     """Return the share of losses that time ends, with an interval by how alike packets are that met the path
     after one another: by exp(−t / span), where the path has forgotten its state after the span."""
-    from scipy import stats  # takes longer to load than most commands take to run
+    from scipy.special import betaincinv  # scipy.stats, which has this distribution, loads far longer
 
     share = loss.value
     span_s = burst.value * (1 - share)
@@ -172,7 +172,7 @@ def _clocked(loss: Estimate, burst: Estimate, follows: NDArray[np.bool_], at_s: 
         alike = (alike + 1) * math.exp(-max(gap_s, 0.0) / span_s) if follow else 0.0
         total += alike
     count = follows.size / (1 + 2 * total / follows.size)  # as many packets as if none were alike
-    low, high = stats.beta.ppf([0.025, 0.975], count * share + 0.5, count * (1 - share) + 0.5)
+    low, high = betaincinv(count * share + 0.5, count * (1 - share) + 0.5, [0.025, 0.975])
     return Estimate(share, min(float(low), share), max(float(high), share))
 
 

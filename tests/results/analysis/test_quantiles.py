@@ -22,6 +22,7 @@ def test_quantiles_and_tails_are_those_of_scipy(share: float, value: float, free
     assert quantiles.normal_below(value) == pytest.approx(normal.cdf(value), rel=1e-9)
     assert quantiles.normal_beyond(value) == pytest.approx(normal.sf(value), rel=1e-9)
     assert quantiles.t_quantile(share, freedom) == pytest.approx(student.ppf(share), rel=1e-7, abs=1e-9)
+    assert quantiles.t_below(value, freedom) == pytest.approx(student.cdf(value), rel=1e-7)
     assert quantiles.t_beyond(value, freedom) == pytest.approx(student.sf(value), rel=1e-7)
 
 
