@@ -61,7 +61,7 @@ def with_starts(
     harness_names = {name for name in metrics or () if harness is None and not _is_reported(name)}
     if one_host.matters(database, campaign):
         harness_names.update(one_host.COLUMNS)
-    pages = [*_pages(database, campaign), range(-1, 0)]  # a campaign without a trial has the columns too
+    pages = _pages(database, campaign) or [range(-1, 0)]  # a campaign without a trial has the columns too
     _share_one_heap()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         read = _numbered(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
@@ -120,7 +120,8 @@ def _numbered(pages: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:
 def _gathered(pages: Iterable[pd.DataFrame], name: str, order: _Ids) -> pd.Series:
     """A column of these pages (`_numbered`) as one, in this order of their rows; missing for a row that none
     has (-1), and in a page that lacks the column."""
-    column: pd.Series = pd.concat([page[name] for page in pages if name in page])
+    parts = [page[name] for page in pages if name in page]
+    column: pd.Series = pd.concat(parts) if len(parts) > 1 else parts[0]
     return column.reindex(order).reset_index(drop=True)
 
 

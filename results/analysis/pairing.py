@@ -153,7 +153,7 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     of_baseline, of_variant = points["baseline"], points["variant"]
     unknown = (of_baseline == metric.worst) & (of_variant == metric.worst)
     has_statistic = ~np.isnan(of_baseline)
-    negative = np.asarray(points["workload"].isin(_workloads_below_zero(pairs.take(comparable))))
+    negative = _are_below_zero(points["workload"], pairs, comparable)
     for without, reason in (
         (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a failure or a timeout"),
         (of_baseline == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
@@ -275,11 +275,17 @@ def _points(
     }, place
 
 
-def _workloads_below_zero(pairs: pd.DataFrame) -> list[str]:
-    """Return the workloads in which a trial has a value below 0; -∞ is a timeout's."""
-    arms = pairs[["baseline", "variant"]].to_numpy(np.float64)
-    is_below = ((arms < 0) & np.isfinite(arms)).any(axis=1)
-    return list(pairs["workload"][is_below].unique())
+def _are_below_zero(
+    workloads: Column, pairs: pd.DataFrame, comparable: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether a comparable trial of each of these workloads has a value below 0; -∞ is a timeout's."""
+    is_below = np.zeros(len(comparable), np.bool_)
+    for name in ("baseline", "variant"):
+        values = pairs[name].to_numpy()[comparable]
+        is_below |= (values < 0) & np.isfinite(values)
+    if not is_below.any():
+        return np.zeros(len(workloads), np.bool_)
+    return np.asarray(workloads.isin(pairs["workload"].array[comparable[is_below]].unique()))
 
 
 def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
