@@ -103,11 +103,12 @@ class Estimate:
         The interval takes the mean of so many values for normal: it knows nothing of a great value that is
         too rare to be among them.
         """
-        values = values.dropna()
-        if len(values) < FEWEST or np.isinf(values).any():
-            return cls(float(values.mean()))
-        half = t_quantile(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
-        mean = float(values.mean())
+        measured = values.to_numpy(np.float64)
+        measured = measured[~np.isnan(measured)]
+        if len(measured) < FEWEST or np.isinf(measured).any():
+            return cls(float(measured.mean()) if len(measured) else math.nan)
+        half = t_quantile(1 - level / 2, len(measured) - 1) * measured.std(ddof=1) / math.sqrt(len(measured))
+        mean = float(measured.mean())
         return cls(mean, max(least, mean - half), mean + half)
 
     def below(self, bound: float) -> bool | None:

@@ -55,8 +55,11 @@ def filtered(keys: Sequence[TrialKey], filters: Sequence[str]) -> list[TrialKey]
         if name not in TrialKey.__annotations__ or not equals:
             hint = nearest(name, TrialKey.__annotations__)
             raise Refusal(f"--filter {text}: must be FIELD=VALUE with a field of the trial's key; {hint}")
-        values = {str(getattr(key, name)) for key in keys}
+        values = set(map(str, {getattr(key, name) for key in keys}))
         if value not in values:
             raise Refusal(f"--filter {text}: no trial of the design meets it; {nearest(value, values)}")
         allowed.setdefault(name, set()).add(value)
-    return [key for key in keys if all(str(getattr(key, name)) in allowed[name] for name in allowed)]
+    remaining = list(keys)
+    for name, values in allowed.items():
+        remaining = [key for key in remaining if str(getattr(key, name)) in values]
+    return remaining

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 
 from fecbench.designs.factor import RangeFactor
 from fecbench.runners.hunt.space import Network, Space
@@ -81,13 +82,17 @@ def _numbers(name: str, value: float, factor: RangeFactor) -> list[float]:
 def _of_ladder(ladder: tuple[float, ...], value: float, factor: RangeFactor) -> list[float]:
     if value <= 0:
         return []
-    power = math.floor(math.log10(value))
-    numbers = [
-        float(f"{step * 10.0**exponent:.6g}") for exponent in (power - 1, power, power + 1) for step in ladder
-    ]
+    numbers = _round_numbers(ladder, math.floor(math.log10(value)))
     near = [number for number in numbers if value / NEAR <= number <= value * NEAR]
     whole = [number for number in near if not factor.integer or number == int(number)]
     return [number for number in whole if _is_within(number, factor)]
+
+
+@cache
+def _round_numbers(ladder: tuple[float, ...], power: int) -> list[float]:
+    """Return the numbers of a ladder from this power of 10 on, with those of the powers beside it."""
+    exponents = (power - 1, power, power + 1)
+    return [float(f"{step * 10.0**exponent:.6g}") for exponent in exponents for step in ladder]
 
 
 def _is_within(number: float, factor: RangeFactor) -> bool:

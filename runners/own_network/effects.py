@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -126,7 +127,7 @@ def effects(trials: pd.DataFrame) -> Run | None:
         return None
     sent = counted.pivot(index=key, columns="variant", values=BYTES).reindex(table.index)
     points = table.index.get_level_values("point").to_numpy()
-    resampled = _resampled(points)
+    resampled = _resampled(tuple(points.tolist()))
 
     def beside(variant: str, baseline: str) -> Effect:
         times_of = (table[name].to_numpy(np.float64) for name in (variant, baseline))
@@ -148,9 +149,10 @@ def effects(trials: pd.DataFrame) -> Run | None:
     return Run(len(counted), unfinished, fec, controls, means)
 
 
-def _resampled(points: NDArray[Any]) -> NDArray[np.intp]:
+@lru_cache(maxsize=1)  # runs that are judged again and again have the same points
+def _resampled(of_pairs: tuple[int, ...]) -> NDArray[np.intp]:
     """Return places of pairs (_RESAMPLED × pairs): networks drawn with replacement, then pairs in each."""
-    generator = np.random.default_rng(_SEED)
+    generator, points = np.random.default_rng(_SEED), np.array(of_pairs)
     of_points = [np.flatnonzero(points == point) for point in np.unique(points)]
     rows = []
     for _ in range(_RESAMPLED):

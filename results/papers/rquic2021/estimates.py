@@ -63,8 +63,8 @@ def _estimates(
 ) -> dict[Any, Estimate]:
     for column, value in where.items():
         table = table[table[column] == value]
-    rows = table.set_index(by)[[mean, "low", "high"]]
-    return {key: Estimate(*rows.loc[key]) if key in rows.index else Estimate() for key in keys}
+    rows = {row[0]: row[1:] for row in table[[by, mean, "low", "high"]].itertuples(index=False, name=None)}
+    return {key: Estimate(*rows.get(key, ())) for key in keys}
 
 
 @dataclass(frozen=True)
