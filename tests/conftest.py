@@ -9,9 +9,9 @@ import ctypes
 import gc
 import hashlib
 import os
-import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
+import tomli_w
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
 from fecbench.runners.implementations import kept_answers
 from tests.support import disk, patience, rewriting, undrawn
+from tests.support.designs import LITTLE
 from tests.support.once import made_once
 
 pytest_plugins = ["tests.support.cost"]
@@ -67,60 +69,13 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-LITTLE_DESIGN = """
-name = "little"
-title = "A little campaign"
-seed = 5
-topology = "single-path"
-repetitions = 2
-timeout_s = 30
-[plan]
-method = "wsp"
-points = 3
-[factors]
-bandwidth_mbps = { min = 5, max = 20 }
-loss.p = { min = 0.05, max = 0.1 }
-[constants]
-owd_ms = 5
-loss.model = "uniform"
-[[workloads]]
-name = "download"
-size_bytes = 20_000
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "xor, 4/5"
-implementation = "rquic"
-[variants.options]
-scheme = "xor"
-code_rate = 0.8
-"""
-
-
-def parts_of(design: str) -> dict[str, str]:
-    """The text of each first key and of each table by its name, with the tables in it."""
-    parts: dict[str, str] = {}
-    table = ""
-    for line in filter(None, design.splitlines()):
-        if heading := re.match(r"\[+(\w+)", line):
-            table = heading[1]
-        name = table or line.partition(" =")[0]
-        parts[name] = parts.get(name, "") + line + "\n"
-    return parts
-
-
 @pytest.fixture(scope="session")
-def write_design() -> Callable[[Path, str], Path]:
-    """Writes the little design into a folder, with the keys and tables of a text in the place of its own."""
+def write_design() -> Callable[..., Path]:
+    """Writes the little design into a folder, with other keys in the place of its own: a text's and these."""
 
-    def write_design(folder: Path, different: str = "") -> Path:
-        little, parts = parts_of(LITTLE_DESIGN), parts_of(different)
-        assert parts.keys() <= little.keys()
+    def write_design(folder: Path, different: str = "", **keys: Any) -> Path:
         path = folder / "design.toml"
-        path.write_text("".join({**little, **parts}.values()))
+        path.write_text(tomli_w.dumps(LITTLE | tomllib.loads(different) | keys))
         return path
 
     return write_design
@@ -128,7 +83,6 @@ def write_design() -> Callable[[Path, str], Path]:
 
 @pytest.fixture
 def little_design(write_design: Callable[[Path], Path], tmp_path: Path) -> Path:
-    """Three points, two repetitions, one workload, the variants `off` and `xor, 4/5`."""
     return write_design(tmp_path)
 
 

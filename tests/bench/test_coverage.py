@@ -1,7 +1,5 @@
 """Printed intervals hold the truth as often as they promise; a difference that matters is seldom denied."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import coverage

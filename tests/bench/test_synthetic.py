@@ -1,7 +1,5 @@
 """Synthetic campaigns read as those that were run, and have the ties that virtual time gives."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

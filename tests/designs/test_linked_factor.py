@@ -31,7 +31,7 @@ name = "download"
 
 
 @pytest.fixture
-def write(write_design: Callable[[Path, str], Path], tmp_path: Path) -> Callable[[str], Path]:
+def write(write_design: Callable[..., Path], tmp_path: Path) -> Callable[[str], Path]:
     return partial(write_design, tmp_path)
 
 

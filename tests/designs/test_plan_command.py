@@ -12,6 +12,7 @@ from fecbench.runners.commands.plan import plan, rounded
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from tests.support import needs
+from tests.support.designs import OFF, between, downloads
 
 SMOKE = Path(designs.__file__).parent / "catalog" / "smoke.toml"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -67,29 +68,15 @@ def test_a_time_that_is_estimated_has_two_digits(seconds: float, text: str) -> N
     assert rounded(seconds) == text
 
 
-SLOW = """
-name = "slow"
-title = "Slow networks"
-seed = 3
-topology = "single-path"
-repetitions = 200
-[plan]
-method = "sobol"
-points = 2
-[factors]
-owd_ms = { min = 20, max = 30 }
-[constants]
-bandwidth_mbps = 0.1
-queue_packets = 100
-loss.model = "none"
-[[workloads]]
-name = "download"
-size_bytes = 20_000
-[[variants]]
-label = "no FEC"
-implementation = "noq-fec"
-options = { scheme = "none" }
-"""
+SLOW = downloads(
+    "slow",
+    20_000,
+    OFF,
+    repetitions=200,
+    plan={"method": "sobol", "points": 2},
+    factors={"owd_ms": between(20, 30)},
+    constants={"bandwidth_mbps": 0.1, "queue_packets": 100, "loss.model": "none"},
+)
 ONE_FACTOR = """
 [factors]
 loss.p = { min = 0.01, max = 0.1 }

@@ -3,8 +3,6 @@
 `make test-slow` prints the shares, which docs/losses-and-links.md has.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """noq-proto.sh: the patches give the tree that gives the patches, no edit is thrown away; FEC comes last."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

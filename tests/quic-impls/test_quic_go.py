@@ -1,7 +1,5 @@
 """quic-go.sh: build/quic-go is the published module with the patch, and the patch a part of the sources."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Databases and campaigns for the tests of `results`; a PostgreSQL server of our own where there is one."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import secrets

@@ -1,7 +1,5 @@
 """The text of a report's page, without the files and the figures, which take most of the time to make."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """The last value of a notebook's cell is shown as a card, and printed in a line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import product

@@ -1,8 +1,6 @@
 """Numbers of a variant never contradict its pairs: over several networks, or in one, where a variant got
 through in some trials only."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The registry has every metric that is ever measured, with words and a unit for people."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Notebooks and scripts find what they use where they look for it; nothing is loaded before it is used."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

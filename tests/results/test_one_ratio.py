@@ -1,7 +1,5 @@
 """Tables, headline, figures, rules and a paper's claims agree about a campaign with timeouts."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A variant that names its baseline is divided by that one, and every table and figure says so."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

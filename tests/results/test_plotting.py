@@ -1,7 +1,5 @@
 """A notebook draws the figures of a campaign into its own axes, in its own settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import product
 

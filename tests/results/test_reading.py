@@ -1,7 +1,5 @@
 """A notebook reads what the database holds, and an exported file holds what the notebook reads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Frames of a notebook say round-trip times, sizes and units, in names that a query takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values stand with their units, and no digit is lost."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -19,6 +19,7 @@ from fecbench.runners.commands.command_line import main
 from fecbench.runners.implementations.finding import ours
 from fecbench.topologies.programs import WIRE
 from tests.support import preloaded
+from tests.support.designs import Table, variant
 
 LIMIT_S = 500
 
@@ -130,6 +131,22 @@ def fecbench_here(
         signal.signal(number, handler)
 
 
+@pytest.fixture
+def virtually(fecbench_here: Callable[..., Done], tmp_path: Path) -> Callable[..., Path]:
+    """Runs a design, or the text of one, in virtual time until all trials are ok; returns their database."""
+
+    def run(design: Path | str, *options: object, name: str = "x") -> Path:
+        database, written = tmp_path / f"{name}.sqlite", tmp_path / f"{name}.toml"
+        if "\n" in str(design):
+            written.write_text(str(design))
+            design = written
+        ran = fecbench_here("run", design, "--engine", "virtual", "--db", database, *options)
+        assert ran.returncode == 0, ran
+        return database
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def can_run_trials() -> None:
     """Skips the test where a trial of rquic cannot run."""
@@ -140,27 +157,24 @@ def can_run_trials() -> None:
             pytest.skip(f"needs {program}: make build")
 
 
-VARIANTS = """
-[[variants]]
-label = "good"
-implementation = "made-up"
-baseline = true
-[[variants]]
-label = "other"
-implementation = "made-up"
-options = {{ manner = "{manner}", one_in = {one_in} }}
-"""
-
 WriteDesign = Callable[..., Path]
+NONE: Table = {}
 MADE_UP = Path(__file__).parent / "engines" / "made-up"
 
 
 @pytest.fixture
 def made_up(write_design: Any, tmp_path: Path) -> WriteDesign:
-    """Writes the little design with two variants of `made-up`: the second answers in some manner."""
+    """Writes the little design with two variants of `made-up`: the second answers in some manner.
 
-    def written(manner: str = "good", one_in: int = 1, more: str = "") -> Path:
-        path: Path = write_design(tmp_path, more + VARIANTS.format(manner=manner, one_in=one_in))
+    `good` and `other` are further keys of each.
+    """
+
+    def written(
+        manner: str = "good", one_in: int = 1, good: Table = NONE, other: Table = NONE, **keys: Any
+    ) -> Path:
+        first = variant("good", "made-up", baseline=True)
+        second = variant("other", "made-up", manner=manner, one_in=one_in)
+        path: Path = write_design(tmp_path, **{"variants": [first | good, second | other], **keys})
         return path
 
     return written
@@ -174,13 +188,13 @@ def two_implementations(made_up: WriteDesign, tmp_path: Path) -> TwoImplementati
     """Writes the design of `made_up`, its second variant of an implementation of its own, `second`; with the
     folder of both."""
 
-    def written(manner: str = "good", more: str = "") -> tuple[Path, Path]:
+    def written(manner: str = "good", **keys: Any) -> tuple[Path, Path]:
         both = tmp_path / "both"
         for name in ("made-up", "second"):
             shutil.copytree(MADE_UP, both / name)
             declared = both / name / "impl.toml"
             declared.write_text(declared.read_text().replace('name = "made-up"', f'name = "{name}"'))
-        design: Path = made_up(manner, more=more)
+        design: Path = made_up(manner, **keys)
         parts = design.read_text().rsplit('implementation = "made-up"', 1)
         design.write_text('implementation = "second"'.join(parts))
         return design, both

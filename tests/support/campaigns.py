@@ -1,7 +1,5 @@
 """Campaigns that were never run: what a test says of one, and else what is usual."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Designs resolved with the implementations of this checkout, and the tasks of their trials."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

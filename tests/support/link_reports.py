@@ -1,7 +1,5 @@
 """Reports of links that were never there: what a test says of one, and else nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

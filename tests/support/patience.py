@@ -3,8 +3,6 @@
 Nothing here makes a wrong result right: it stays wrong each time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -4,8 +4,6 @@ To load them takes a second or two, each time. They are loaded once, by the serv
 `multiprocessing` forks such a process; in it, all is as after `fecbench` or `python -` in a shell.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

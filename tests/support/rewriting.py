@@ -5,8 +5,6 @@ all of them takes eleven seconds of CPU, and workers that begin together with th
 them at the same time. So each begins with a part of its own, and reads what others have rewritten.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A simulator of an implementation as a process, and tasks for it (quic-impls/contract/simulators.md)."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

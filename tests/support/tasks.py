@@ -1,7 +1,5 @@
 """Tasks of trials: what a test says of one, and else what is usual."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

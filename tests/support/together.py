@@ -1,7 +1,5 @@
 """Writers that come at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

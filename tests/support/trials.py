@@ -1,7 +1,5 @@
 """Trials that one worker carries out, one after another: a worker takes longer to start than many a trial."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path

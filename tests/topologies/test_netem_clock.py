@@ -1,7 +1,5 @@
 """The clock of a netem link: its law, and what it says of a link that tells how late it was itself."""
 
-from __future__ import annotations
-
 import ctypes
 import signal
 import socket

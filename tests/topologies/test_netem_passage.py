@@ -1,7 +1,5 @@
 """The passage of frames: which of those that entered a link is the one that leaves, by netem's clock."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 

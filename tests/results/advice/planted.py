@@ -1,7 +1,5 @@
 """A record in which what helps where is known."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

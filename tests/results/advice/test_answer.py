@@ -1,7 +1,5 @@
 """Advice from a record that is planted: what helps where is known."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Does a prediction interval hold the ratio of a network that is left out? By size, controller and losses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

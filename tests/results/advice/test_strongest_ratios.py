@@ -1,7 +1,5 @@
 """The record: made of campaigns, and as it is shipped."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The common parts of tests of cross-checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,8 +1,6 @@
 """Outcomes of trials to draw from, and the frame that they make, for tests of what is computed from
 frames."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pandas as pd

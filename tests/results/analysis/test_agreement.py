@@ -1,7 +1,5 @@
 """Virtual beside emulated: what agrees, what differs, and what nobody can tell."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """Second tries are counted by variant and state, and can be left out with the whole group."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Laws of the one ratio over networks, of time saved, and of bytes sent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The best of many variants pays where it was not chosen; a choice among equal ones costs little."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Laws of a comparison: each point is counted once, exchanged variants have exchanged counts, and no margin
 is below the accuracy of the engine."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """A correlation with a ratio is found though no tree predicts it; noise is not."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The power of a cross-check's criteria: right simulators seldom differ, and estimates are right."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

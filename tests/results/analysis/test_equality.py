@@ -1,7 +1,5 @@
 """Equal arms are found different in the nominal share of comparisons at most, and a stated shift is found."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The trials that met an outage, and the difference of two arms in that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

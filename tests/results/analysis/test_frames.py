@@ -1,7 +1,5 @@
 """Frames hold what was recorded."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A frame holds what the harness measured of a trial as the trial's record has it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The matrix of clients and servers says of each pair what its trials say, and nothing of a busy machine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Intervals hold the truth as often as they promise, and say nothing where nothing is known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

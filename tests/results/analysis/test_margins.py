@@ -1,7 +1,5 @@
 """Margins in virtual time are never below what a cross-check vouches for, by the same tolerances."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

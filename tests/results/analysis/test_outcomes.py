@@ -1,7 +1,5 @@
 """The rule for the value of a trial: a variant that does not get through is worse than all that do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

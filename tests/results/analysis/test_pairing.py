@@ -1,8 +1,6 @@
 """A comparison holds what both variants finished, failed or timed out of; the latter two are worse than any
 value."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable

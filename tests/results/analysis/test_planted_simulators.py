@@ -3,8 +3,6 @@
 `make test-slow` prints the table, which docs/virtual-time.md has.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

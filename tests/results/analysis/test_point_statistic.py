@@ -1,7 +1,5 @@
 """The statistic of many columns at once is that of each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

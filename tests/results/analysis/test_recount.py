@@ -4,8 +4,6 @@ Campaigns have timeouts, invalid and missing trials, zeros, ties, and hosts that
 of each network is taken as it is.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sqlite3

@@ -1,7 +1,5 @@
 """A variant with FEC that sent nothing to repair with is named, with the number of its trials."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

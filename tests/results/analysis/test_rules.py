@@ -1,7 +1,5 @@
 """A planted effect is found where it was planted; noise is given no rule."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

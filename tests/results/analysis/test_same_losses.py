@@ -1,7 +1,5 @@
 """A recorded list of losses is the same in each repetition, and that is said; drawn ones differ."""
 
-from __future__ import annotations
-
 from fecbench.results.analysis.same_losses import sentences
 
 WRITTEN = [

@@ -1,7 +1,5 @@
 """A selection of arms and workloads says the same as a campaign of these alone."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """The standing of a campaign while it runs, in both kinds of database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fecbench.results.analysis.standing import by_cause, standing

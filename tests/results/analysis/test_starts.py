@@ -1,7 +1,5 @@
 """Starts of one campaign, and in what they differ."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

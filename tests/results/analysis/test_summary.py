@@ -1,7 +1,5 @@
 """The summary says of each workload and variant what its trials show."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable

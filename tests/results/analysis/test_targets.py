@@ -1,7 +1,5 @@
 """Live video at latency targets: shares, differences to the baseline, and the figure that has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import product
 

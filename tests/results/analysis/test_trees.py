@@ -1,7 +1,5 @@
 """Folds, forests and what they say of factors, beside scikit-learn's, which take long to load."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -3,8 +3,6 @@
 A median sees none of these. And a right simulator passes, whatever chance does to single trials.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A campaign in virtual time and its emulated sample, whose trials end as a test says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A map of what to take shows where something gains, and how sure that is."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.text import Text

@@ -1,7 +1,5 @@
 """A colour has one meaning: verdicts have theirs everywhere, and no variant is near one."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from pathlib import Path

@@ -3,8 +3,6 @@
 The designs bring their own names of variants, workloads and factors; only the times are made up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations, product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A map of gains has each arm's mean and range in each group of networks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

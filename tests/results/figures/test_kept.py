@@ -1,7 +1,5 @@
 """Points where enough messages are whole in time are counted, and drawn at what was lost there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Figures of thousands of points show what those of all marks would, in files that can be opened."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable

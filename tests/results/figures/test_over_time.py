@@ -1,7 +1,5 @@
 """The figure of a trial over time shows every value that its endpoints left, at its time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A figure for a paper is as wide as its column, whatever it would have liked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The figures of messages show what was measured, or say what is not there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A figure is laid out for its first file, and drawn once for each. Files share letters that were found."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """Campaigns of two builds whose truth is known, and the verdict that the gate comes to, look by look."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Campaigns of a paper's designs, and what is claimed of them."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

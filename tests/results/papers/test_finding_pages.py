@@ -1,7 +1,5 @@
 """The pages of docs/findings say what the recorded campaigns give, and the guide what words are taken for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A claim of more or less counts by its size and by the margin, and agrees in direction by less."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import assume, given

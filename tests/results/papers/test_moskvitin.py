@@ -1,7 +1,5 @@
 """The slides' table and claims say what was planted in a campaign, and claim no more than its trials show."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from itertools import product

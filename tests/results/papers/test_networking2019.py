@@ -1,7 +1,5 @@
 """The figures and claims of Networking 2019: which trials they are about, and what makes a claim hold."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable

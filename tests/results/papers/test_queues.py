@@ -1,7 +1,5 @@
 """The queue that a paper's trials met is shown beside its figures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """rQUIC's figures and claims say what was planted in a campaign, and claim no more than its trials show."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The claims about video say what was planted in a campaign, and claim no more than its sessions show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Strata, table and claims of the slides on uploads say what was planted in a campaign, and no more."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """The figures and claims of Michel's thesis: which trials they are about, and what makes a claim hold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The thesis' claims about two paths: which trials they are about, and what makes a claim hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The answer of a campaign says its counts in plain words, and how far to trust them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product

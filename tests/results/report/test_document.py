@@ -1,7 +1,5 @@
 """The document of a report is JSON, and the page is made from it and from the figures alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import product

@@ -1,8 +1,6 @@
 """Page, figures and tables say each of eight things by its one word, and have one statistic:
 docs/glossary.md."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The commands that repeat a campaign run what was run, and where they do not, the page says so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A report says what its database holds, whatever that is, and the same each time."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

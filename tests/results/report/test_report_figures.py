@@ -1,7 +1,5 @@
 """The figures of ratios show what was measured, in one look, and ticks that can be read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """A report says what it compares by the words and units of the metric, whichever it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product

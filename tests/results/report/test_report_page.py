@@ -1,7 +1,5 @@
 """The page of a report in a browser: Debian's Chromium, driven by Playwright."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable, Iterator

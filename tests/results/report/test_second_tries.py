@@ -1,7 +1,5 @@
 """A report says how often each arm was run again, and whether first attempts alone decide otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

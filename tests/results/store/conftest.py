@@ -1,7 +1,5 @@
 """Tests of the store have a database of each kind in turn."""
 
-from __future__ import annotations
-
 import pytest
 
 

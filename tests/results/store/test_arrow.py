@@ -1,7 +1,5 @@
 """Ranges are read whole and right, or not at all: the refusal names the database and the cause."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

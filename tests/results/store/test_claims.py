@@ -1,7 +1,5 @@
 """Claims on groups: one start holds each, whoever asks at once, and lets go of it alive or dead."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Promises to a campaign: laws of writing and reading, the same on SQLite and on PostgreSQL."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import sqlite3

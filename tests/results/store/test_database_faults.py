@@ -1,7 +1,5 @@
 """Faults around a database: wrong files, locks, full and read-only disks, a killed harness."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import multiprocessing

@@ -1,8 +1,6 @@
 """The digests of a trial: the same for what is the same, and another for what is not. A metric is no part of
 the wire's."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A series is read as its endpoint left it, and only what can be read is taken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pyarrow as pa

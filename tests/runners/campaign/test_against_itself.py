@@ -1,5 +1,6 @@
 """The design of an A/A campaign has one variant twice; all else is the design's, bit for bit."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from fecbench import designs
 from fecbench.designs import Design
 from fecbench.runners.campaign.against_itself import against_itself
 from fecbench.runners.refusal import Refusal
+from tests.support.designs import LITTLE, variant
 
 
 def test_the_design_against_itself_differs_in_its_variants_alone(little_design: Path) -> None:
@@ -22,11 +24,12 @@ def test_the_design_against_itself_differs_in_its_variants_alone(little_design: 
     assert other.plan() == design.plan()
 
 
-def test_variants_that_are_written_inline_can_be_run_against_themselves(little_design: Path) -> None:
-    text = little_design.read_text()
-    inline = 'variants = [{ label = "of \\"two\\" [lines]", implementation = "rquic" }]\n'
-    little_design.write_text(inline + text[: text.index("[[variants]]")])
-    other = against_itself(designs.load(little_design), 'of "two" [lines]')
+def test_variants_that_are_written_inline_can_be_run_against_themselves(
+    write_design: Callable[..., Path], tmp_path: Path
+) -> None:
+    design = write_design(tmp_path, variants=[variant('of "two" [lines]', "rquic")])
+    assert "variants = [" in design.read_text()
+    other = against_itself(designs.load(design), 'of "two" [lines]')
     assert [variant.label for variant in other.variants] == ['of "two" [lines] (A)', 'of "two" [lines] (B)']
 
 
@@ -41,13 +44,12 @@ def test_a_variant_that_competes_with_others_is_refused() -> None:
         against_itself(design, design.variants[0].label)
 
 
-def test_a_variant_whose_servers_are_anothers_is_refused_and_its_own_are_not(little_design: Path) -> None:
-    text = little_design.read_text()
+def test_a_variant_whose_servers_are_anothers_is_refused_and_its_own_are_not(
+    write_design: Callable[..., Path], tmp_path: Path
+) -> None:
+    off, xor = LITTLE["variants"]
     for server, refusal in (("off", True), ("xor, 4/5", False)):
-        little_design.write_text(
-            text.replace("[variants.options]", f'server = "{server}"\n[variants.options]')
-        )
-        design = designs.load(little_design)
+        design = designs.load(write_design(tmp_path, variants=[off, xor | {"server": server}]))
         if refusal:
             with pytest.raises(Refusal, match="its servers are another variant's"):
                 against_itself(design, "xor, 4/5")

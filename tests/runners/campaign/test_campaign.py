@@ -18,11 +18,7 @@ from tests.support.campaigns import only_campaign
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 TRIALS = 2 * 2 * 2
-POINTS = """
-[plan]
-method = "wsp"
-points = 2
-"""
+POINTS = {"plan": {"method": "wsp", "points": 2}}
 ONE_POINT = ("--filter", "point=0")
 
 
@@ -36,11 +32,11 @@ def assert_complete(fecbench: Any, database: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def complete(
-    fecbench: Any, write_design: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory
+    fecbench: Any, write_design: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The database of a campaign that is complete, run in two parts, to be read or copied."""
     folder = tmp_path_factory.mktemp("complete")
-    design, database = write_design(folder, POINTS), folder / "x.sqlite"
+    design, database = write_design(folder, **POINTS), folder / "x.sqlite"
     fecbench.run_until_ok(design, database, *ONE_POINT)
     first = {trial["id"] for trial in fecbench.trials(database)}
     fecbench.run_until_ok(design, database)
@@ -77,9 +73,9 @@ def test_every_column_of_what_was_measured_is_described(complete: Path) -> None:
 
 
 def test_a_complete_campaign_is_not_run_again_and_not_with_another_design(
-    fecbench: Any, write_design: Callable[[Path, str], Path], copied: Path, tmp_path: Path
+    fecbench: Any, write_design: Callable[..., Path], copied: Path, tmp_path: Path
 ) -> None:
-    design, before = write_design(tmp_path, POINTS), copied.read_bytes()
+    design, before = write_design(tmp_path, **POINTS), copied.read_bytes()
     for options in ([], ["--resume"]):
         again = fecbench.run(design, copied, *options)
         assert again.returncode == 0

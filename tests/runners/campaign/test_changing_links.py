@@ -1,6 +1,7 @@
 """Designs whose links change: what they say, what is refused, and that virtual time follows the trace."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,36 +16,12 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL
 from fecbench.topologies.topology import check_backend
 from tests.support import needs
+from tests.support.designs import OFF, downloads, one_of, variant
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 FOUND = ours().find("noq-fec", "tests")
 pytestmark = needs.built(FOUND)
-DESIGN = """
-name = "changing"
-title = "Links that change"
-question = "Do both engines follow a trace?"
-seed = 11
-topology = "single-path"
-repetitions = 3
-[plan]
-method = "grid"
-[factors]
-option.http = {{ choices = ["hq", "h3"] }}
-[constants]
-{constants}
-[[workloads]]
-name = "download"
-size_bytes = 300_000
-[[variants]]
-label = "off"
-implementation = "noq-fec"
-options = {{ scheme = "none" }}
-[[variants]]
-label = "safe"
-implementation = "noq-fec"
-options = {{ scheme = "rlc", controller = "safe" }}
-"""
 WITH_TRACE = 'internet.trace = "pause"\nqueue_ms = 100\nowd_ms = 10\ntrace.offset_s = 0'
 # 4 Mbit/s for 0.3 s, nothing for 2 s, then 4 Mbit/s again.
 PAUSE = "keep_us,rate_bps\n300000,4000000\n2000000,0\n60000000,4000000\n"
@@ -54,16 +31,22 @@ def written(tmp_path: Path, constants: str, trace: str = PAUSE) -> Path:
     (tmp_path / "links").mkdir(exist_ok=True)
     (tmp_path / "links" / "pause.csv").write_text(trace)
     path = tmp_path / "changing.toml"
-    path.write_text(DESIGN.format(constants=constants))
+    arms = (OFF, variant("safe", scheme="rlc", controller="safe"))
+    tables = {
+        "plan": {"method": "grid"},
+        "factors": {"option.http": one_of("hq", "h3")},
+        "constants": tomllib.loads(constants),
+    }
+    path.write_text(downloads("changing", 300_000, *arms, seed=11, repetitions=3, **tables))
     return path
 
 
 def test_all_variants_of_a_repetition_begin_at_one_place_of_the_trace(tmp_path: Path) -> None:
     resolved = experiment_of(written(tmp_path, WITH_TRACE.replace("\ntrace.offset_s = 0", "")))
     offsets = {}
-    for variant in ("off", "safe"):
+    for label in ("off", "safe"):
         for repetition in range(3):
-            task = resolved.task(TrialKey(variant, "download-300000", 0, repetition), VIRTUAL)
+            task = resolved.task(TrialKey(label, "download-300000", 0, repetition), VIRTUAL)
             link = task.settings_of("internet")
             assert link.up.trace is not None and link.down.trace is not None
             assert link.up.trace.offset_ns == link.down.trace.offset_ns

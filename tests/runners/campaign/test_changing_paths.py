@@ -1,5 +1,6 @@
 """Two paths whose links change, each by a trace and with noise of its own: in both engines, both are met."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,43 +11,29 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import VIRTUAL
 from tests.support import needs
+from tests.support.designs import downloads, one_of, variant
 from tests.support.experiments import experiment_of
 
 FOUND = ours().find("noq-fec", "tests")
 pytestmark = needs.built(FOUND)
 PATHS = ("path1", "path2")
 SIZE_BYTES = 300_000
-DESIGN = f"""
-name = "changing-paths"
-title = "Two paths that change"
-question = "Is the trace of each path met?"
-seed = 13
-topology = "multipath"
-repetitions = 1
-[plan]
-method = "grid"
-[factors]
-option.http = {{ choices = ["hq", "h3"] }}
-[constants]
-path1.trace = "early"
-path2.trace = "late"
-trace.offset_s = 0
-queue_ms = 100
-path1.owd_ms = 10
-path2.owd_ms = 20
-path2.jitter_ms = 3
-path2.jitter.law = "normal"
-path2.reorder = true
-loss.model = "uniform"
-loss.p = 0.02
-[[workloads]]
-name = "download"
-size_bytes = {SIZE_BYTES}
-[[variants]]
-label = "two paths"
-implementation = "noq-fec"
-options = {{ scheme = "none", paths = 2 }}
-"""
+DESIGN = downloads(
+    "changing-paths",
+    SIZE_BYTES,
+    variant("two paths", scheme="none", paths=2),
+    seed=13,
+    topology="multipath",
+    plan={"method": "grid"},
+    factors={"option.http": one_of("hq", "h3")},
+    constants={
+        "path1": {"trace": "early", "owd_ms": 10},
+        "path2": {"trace": "late", "owd_ms": 20, "jitter_ms": 3, "jitter.law": "normal", "reorder": True},
+        "trace.offset_s": 0,
+        "queue_ms": 100,
+        "loss": {"model": "uniform", "p": 0.02},
+    },
+)
 # Each carries 4 Mbit/s for a while, then nothing until 1.5 s, then 4 Mbit/s again.
 CARRIES_S = {"early": 0.2, "late": 0.3}
 RESUMES_S = 1.5
@@ -81,10 +68,9 @@ WANTED = ("--filter", "point=0")
 
 
 def test_in_virtual_time_a_download_waits_for_both_paths_and_is_replayed(
-    tmp_path: Path, fecbench_here: Any
+    tmp_path: Path, fecbench_here: Any, virtually: Callable[..., Path]
 ) -> None:
-    path, database = written(tmp_path), tmp_path / "virtual.sqlite"
-    fecbench_here("run", path, "--engine", "virtual", "--db", database, *WANTED)
+    database = virtually(written(tmp_path), *WANTED)
     record = trial_in(database)
     assert record.state == "ok"
     assert soonest_s() < record.metrics["client"]["dct_s"] < soonest_s() + 1

@@ -1,7 +1,5 @@
 """Data packets that a transfer lost: frames show the losses of a written list."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,55 +8,35 @@ import pandas as pd
 import pytest
 
 from fecbench import results
-
-DESIGN = """
-repetitions = 1
-timeout_s = 60
-[plan]
-method = "grid"
-[factors.lost.linked]
-{lists}
-[constants]
-bandwidth_mbps = 20
-owd_ms = 25
-loss.model = "pattern"
-loss.{other}.drop = ""
-{link}
-[[workloads]]
-name = "{workload}"
-size_bytes = 50_000
-[[variants]]
-label = "plain"
-implementation = "noq-fec"
-options = {{ scheme = "none", http = "{http}" }}
-series = ["content"]
-[[variants]]
-label = "rlc"
-implementation = "noq-fec"
-options = {{ scheme = "rlc", http = "{http}" }}
-baseline = true
-"""
+from tests.support.designs import variant, workload
 
 Losing = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
 
 
 @pytest.fixture
-def losing(write_design: Any, fecbench_here: Callable[..., Any], tmp_path: Path) -> Losing:
+def losing(write_design: Any, virtually: Callable[..., Path], tmp_path: Path) -> Losing:
     """The trials and the series of transfers that lose these packets of their content's direction."""
 
     def losing(
-        workload: str, http: str, *lists: list[int], link: str = ""
+        name: str, http: str, *lists: list[int], **constants: object
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        own, other = ("up", "down") if workload == "upload" else ("down", "up")
-        lines = (
-            f'"{n}" = {{ loss.{own}.drop = "{",".join(map(str, these))}" }}' for n, these in enumerate(lists)
+        own, other = ("up", "down") if name == "upload" else ("down", "up")
+        lost = {str(n): {f"loss.{own}.drop": ",".join(map(str, these))} for n, these in enumerate(lists)}
+        network = {"bandwidth_mbps": 20, "owd_ms": 25, "loss.model": "pattern", f"loss.{other}.drop": ""}
+        design = write_design(
+            tmp_path,
+            repetitions=1,
+            timeout_s=60,
+            plan={"method": "grid"},
+            factors={"lost": {"linked": lost}},
+            constants=network | constants,
+            workloads=[workload(name, size_bytes=50_000)],
+            variants=[
+                variant("plain", scheme="none", http=http) | {"series": ["content"]},
+                variant("rlc", scheme="rlc", http=http, baseline=True),
+            ],
         )
-        text = DESIGN.format(workload=workload, http=http, other=other, lists="\n".join(lines), link=link)
-        design = write_design(tmp_path, text)
-        database = tmp_path / f"{len(lists)}.sqlite"
-        ran = fecbench_here("run", design, "--engine", "virtual", "--db", database)
-        assert ran.returncode == 0, ran.stderr
-        with results.open(str(database)) as opened:
+        with results.open(str(virtually(design))) as opened:
             (name,) = opened.campaigns()["campaign"]
             trials, rows = opened[name].trials(), opened[name].series("content")
         assert trials.loc[trials["variant"] == "rlc", "content.losses"].isna().all()  # it leaves no series
@@ -95,9 +73,9 @@ def test_a_loss_counts_where_it_hits_data_and_in_the_end_where_it_hits_the_last_
         assert (trial["content.losses"], trial["content.losses_last_10"]) == counts, these
 
 
-@pytest.mark.parametrize("link", ["policer_mbps = 2", "duplicate = 0.2", "reorder.p = 0.2"])
+@pytest.mark.parametrize("link", [{"policer_mbps": 2}, {"duplicate": 0.2}, {"reorder.p": 0.2}], ids=str)
 def test_where_a_verdict_may_be_another_packets_nobody_knows_which_were_lost(
-    losing: Losing, link: str
+    losing: Losing, link: dict[str, float]
 ) -> None:
-    trials, _ = losing("download", "hq", [], [30], link=link)
+    trials, _ = losing("download", "hq", [], [30], **link)
     assert trials["content.losses"].isna().all()

@@ -17,20 +17,16 @@ from fecbench.runners.campaign.crosscheck import FEWEST_GROUPS, sample
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.refusal import Refusal
 from tests.runners.campaign.conftest import Run
+from tests.support.designs import workload
 
 POINTS = 30
-MANY = """
-repetitions = 10
-[[workloads]]
-name = "download"
-size_bytes = [1_000, 20_000]
-"""
 
 
 @pytest.fixture
-def many(write_design: Callable[[Path, str], Path], tmp_path: Path) -> Design:
+def many(write_design: Callable[..., Path], tmp_path: Path) -> Design:
     """A design with 300 groups of each of two workloads, if it has POINTS points."""
-    return designs.load(write_design(tmp_path, MANY))
+    sizes = workload(size_bytes=[1_000, 20_000])
+    return designs.load(write_design(tmp_path, repetitions=10, workloads=[sizes]))
 
 
 def test_the_sample_has_its_share_of_every_workload(many: Design) -> None:

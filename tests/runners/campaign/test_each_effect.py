@@ -1,30 +1,18 @@
 """Equal arms are equal over each effect of a link, in virtual time; the design of them has each effect."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+import tomli_w
 
 from fecbench import designs
-from fecbench.results.store.database import Database
 from fecbench.runners.campaign import links
 from fecbench.runners.implementations.finding import ours
 from tests.support import needs
+from tests.support.campaigns import only_campaign
+from tests.support.designs import variant
 
-EQUAL = """
-base = "each-effect"
-name = "equal"
-repetitions = {repetitions}
-[[variants]]
-label = "one"
-implementation = "noq-fec"
-options = {{ controller = "safe" }}
-baseline = true
-[[variants]]
-label = "other"
-implementation = "noq-fec"
-options = {{ controller = "safe" }}
-"""
 NEEDS_OTHERS = {
     "reorder.by_packets",
     "policer_burst_bytes",
@@ -67,15 +55,13 @@ def test_the_design_has_each_effect_of_a_link_whichever_there_are() -> None:
 @needs.built(ours().find("noq-fec", "tests"))
 @pytest.mark.parametrize("repetitions", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_equal_arms_are_equal_to_the_nanosecond_over_each_effect(
-    repetitions: int, tmp_path: Path, fecbench_here: Any
+    repetitions: int, virtually: Callable[..., Path]
 ) -> None:
-    file, database = tmp_path / "equal.toml", tmp_path / "equal.sqlite"
-    file.write_text(EQUAL.format(repetitions=repetitions))
-    run = fecbench_here("run", file, "--engine", "virtual", "--db", database)
-    assert run.returncode == 0, run.stdout
+    arms = [variant("one", controller="safe", baseline=True), variant("other", controller="safe")]
+    keys = {"base": "each-effect", "name": "equal", "repetitions": repetitions, "variants": arms}
     digests: dict[tuple[int, int], set[str]] = {}
-    with Database.open(str(database)) as opened:
-        for trial in opened.trials(opened.campaigns()[0].id):
+    with only_campaign(virtually(tomli_w.dumps(keys))) as (database, campaign):
+        for trial in database.trials(campaign.id):
             assert trial.record.state == "ok", trial.record.reason
             key = trial.record.key
             digests.setdefault((key.point, key.repetition), set()).add(trial.record.checks["digest"])

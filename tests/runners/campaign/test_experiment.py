@@ -16,9 +16,11 @@ from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import Task
 from fecbench.topologies.link import TopologyError
+from tests.support.declarations import declare, option
+from tests.support.designs import Table, between, one_of, variant, workload
 from tests.support.refusals import refusal_of
 
-Load = Callable[[str], Experiment]
+Load = Callable[..., Experiment]
 
 # Where it is not the little design.
 DESIGN = """
@@ -41,9 +43,9 @@ size_bytes = 7
 
 
 @pytest.fixture
-def load(write_design: Any, tmp_path: Path) -> Callable[[str], Experiment]:
-    def load(text: str) -> Experiment:
-        design = designs.load(write_design(tmp_path, text))
+def load(write_design: Any, tmp_path: Path) -> Load:
+    def load(different: str = "", **keys: object) -> Experiment:
+        design = designs.load(write_design(tmp_path, different, **keys))
         return Experiment(design, design.plan().points, Implementations(search_path()))
 
     return load
@@ -78,26 +80,12 @@ def test_what_a_linked_factor_may_not_say_is_refused(load: Load) -> None:
         assert message in refusal_of(load, DESIGN.replace(right, wrong), by=(Refusal, designs.DesignError))
 
 
-CHECKED = """
-[plan]
-method = "grid"
-levels = 3
-[factors]
-loss.p = { min = 0, max = 0.1 }
-option.generation_max = { choices = [8, 9] }
-[constants]
-bandwidth_mbps = 10
-owd_ms = 5
-loss.model = "uniform"
-option.code_rate = 0.5
-[[variants]]
-label = "short"
-implementation = "rquic"
-[[variants]]
-label = "long"
-implementation = "rquic"
-options = { generation_max = 20, http = "h3" }
-"""
+CHECKED = {
+    "plan": {"method": "grid", "levels": 3},
+    "factors": {"loss.p": between(0, 0.1), "option.generation_max": one_of(8, 9)},
+    "constants": {"bandwidth_mbps": 10, "owd_ms": 5, "loss.model": "uniform", "option.code_rate": 0.5},
+    "variants": [variant("short", "rquic"), variant("long", "rquic", generation_max=20, http="h3")],
+}
 
 
 def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
@@ -110,7 +98,7 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
 
     monkeypatch.setattr(Implementation, "missing_programs", lambda *_: [])
     monkeypatch.setattr(Implementation, "check_each_together", ask)
-    experiment = load(CHECKED)
+    experiment = load(**CHECKED)
     assert len(experiment.points) == 6
     for _ in range(2):  # as a plan that measures trials does
         assert checks.check_combinations(experiment) == set()
@@ -124,27 +112,20 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
 def test_what_is_not_built_is_not_asked(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Implementation, "missing_programs", Implementation.programs)
     monkeypatch.setattr(Implementation, "check_each_together", None)
-    assert checks.check_combinations(load(CHECKED)) == {"rquic"}
+    assert checks.check_combinations(load(**CHECKED)) == {"rquic"}
 
 
-OPTIONS = """
-[factors]
-option.bto_ms = { choices = [0, 25] }
-[constants]
-bandwidth_mbps = 10
-owd_ms = 5
-[[variants]]
-label = "only"
-implementation = "IMPLEMENTATION"
-[plan]
-method = "grid"
-"""
+def with_an_option(implementation: str) -> Table:
+    factors = {"option.bto_ms": one_of(0, 25)}
+    constants = {"bandwidth_mbps": 10, "owd_ms": 5}
+    variants = [variant("only", implementation)]
+    return {"plan": {"method": "grid"}, "factors": factors, "constants": constants, "variants": variants}
 
 
 def test_only_options_of_implementations_that_the_design_uses_are_its_parameters(load: Load) -> None:
-    load(OPTIONS.replace("IMPLEMENTATION", "rquic"))
+    load(**with_an_option("rquic"))
     with pytest.raises(Refusal, match=r"factors\.option\.bto_ms: is not a parameter"):
-        load(OPTIONS.replace("IMPLEMENTATION", "noq-fec"))
+        load(**with_an_option("noq-fec"))
 
 
 def test_a_broken_implementation_disturbs_only_designs_that_use_it(
@@ -154,26 +135,22 @@ def test_a_broken_implementation_disturbs_only_designs_that_use_it(
     broken.mkdir(parents=True)
     (broken / "impl.toml").write_text("name = 3\n")
     monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(broken.parent))
-    load(OPTIONS.replace("IMPLEMENTATION", "rquic"))
+    load(**with_an_option("rquic"))
     with pytest.raises(Refusal, match=rf"variant 'only': {broken}/impl\.toml: name = 3"):
-        load(OPTIONS.replace("IMPLEMENTATION", "broken"))
+        load(**with_an_option("broken"))
 
 
-PAIRED = """
-repetitions = 3
-[plan]
-method = "lhs"
-points = 5
-[[workloads]]
-name = "download"
-size_bytes = [1000, 2000]
-"""
+PAIRED: Table = {
+    "repetitions": 3,
+    "plan": {"method": "lhs", "points": 5},
+    "workloads": [workload(size_bytes=[1000, 2000])],
+}
 
 
 def test_variants_and_workloads_meet_the_same_losses_and_repetitions_and_directions_do_not(
     load: Load,
 ) -> None:
-    experiment = load(PAIRED)
+    experiment = load(**PAIRED)
     one = experiment.seeds(TrialKey("off", "download-1000", 2, 1))
     assert one == experiment.seeds(TrialKey("xor, 4/5", "download-2000", 2, 1))
     seeds = []
@@ -187,9 +164,8 @@ def test_variants_and_workloads_meet_the_same_losses_and_repetitions_and_directi
 
 def test_the_first_link_of_each_topology_meets_the_same_losses_and_the_others_meet_others(load: Load) -> None:
     key = TrialKey("off", "download-1000", 2, 1)
-    single = load(PAIRED).seeds(key)
-    three_paths = 'topology = "multipath-3"' + PAIRED
-    seeds = load(three_paths).seeds(key)
+    single = load(**PAIRED).seeds(key)
+    seeds = load(**PAIRED, topology="multipath-3").seeds(key)
     assert [seeds[f"path1/{way}"] for way in ("up", "down")] == [
         single[f"internet/{way}"] for way in ("up", "down")
     ]
@@ -198,7 +174,7 @@ def test_the_first_link_of_each_topology_meets_the_same_losses_and_the_others_me
 
 
 def test_repetitions_share_a_document_and_a_copy_that_asks_for_something_else_has_its_own(load: Load) -> None:
-    experiment = load(PAIRED)
+    experiment = load(**PAIRED)
     first, second = (
         experiment.task(TrialKey("off", "download-1000", 0, repetition), "wire") for repetition in (0, 1)
     )
@@ -212,7 +188,7 @@ def test_repetitions_share_a_document_and_a_copy_that_asks_for_something_else_ha
 def test_what_is_computed_of_a_task_is_computed_once_for_all_repetitions_and_anew_for_another_task(
     load: Load,
 ) -> None:
-    experiment = load(PAIRED)
+    experiment = load(**PAIRED)
     computed: list[Task] = []
 
     def limit_s(task: Task) -> float:
@@ -230,24 +206,23 @@ def test_what_is_computed_of_a_task_is_computed_once_for_all_repetitions_and_ane
 
 
 def test_a_task_is_nothing_of_this_machine(load: Load) -> None:
-    task = load(PAIRED).task(TrialKey("off", "download-1000", 0, 0), "wire")
+    task = load(**PAIRED).task(TrialKey("off", "download-1000", 0, 0), "wire")
     assert "/" not in task.model_dump_json(exclude={"seeds"}).replace("4/5", "")
 
 
-TWO_STACKS = """
-[constants]
-owd_ms = 5
-loss.model = "uniform"
-[[variants]]
-label = "client"
-implementation = "rquic"
-options = { scheme = "plain" }
-SERVER
-[[variants]]
-label = "other"
-implementation = "noq-fec"
-options = { scheme = "none" }
-"""
+def two_stacks(workloads: list[Table] | None = None, **of_client: object) -> Table:
+    variants = [
+        variant("client", "rquic", scheme="plain") | of_client,
+        variant("other", scheme="none"),
+    ]
+    constants = {"owd_ms": 5, "loss.model": "uniform"}
+    return {
+        "constants": constants,
+        "workloads": workloads or [workload(size_bytes=20_000)],
+        "variants": variants,
+    }
+
+
 KEY = TrialKey("client", "download-20000", 0, 0)
 
 
@@ -257,21 +232,15 @@ def ends(experiment: Experiment, key: TrialKey) -> list[str]:
 
 
 def test_a_variant_may_be_served_by_another_one(load: Load) -> None:
-    experiment = load(TWO_STACKS.replace("SERVER", 'server = "other"'))
+    experiment = load(**two_stacks(server="other"))
     assert ends(experiment, KEY) == ["rquic", "noq-fec"]
     assert experiment.task(KEY, "wire").pairs[0].server.options["scheme"] == "none"
     assert ends(experiment, TrialKey("other", "download-20000", 0, 0)) == ["noq-fec", "noq-fec"]
 
 
 def test_a_workload_may_have_all_variants_served_by_one(load: Load) -> None:
-    text = TWO_STACKS.replace("SERVER", "")
-    served = """
-[[workloads]]
-name = "download"
-size_bytes = 20_000
-server = ["client", "other"]
-"""
-    experiment = load(text + served)
+    served = workload(size_bytes=20_000, server=["client", "other"])
+    experiment = load(**two_stacks([served]))
     assert list(experiment.activities) == ["download-20000-client", "download-20000-other"]
     assert ends(experiment, TrialKey("client", "download-20000-other", 0, 0)) == ["rquic", "noq-fec"]
     assert ends(experiment, TrialKey("other", "download-20000-client", 0, 0)) == ["noq-fec", "rquic"]
@@ -280,15 +249,14 @@ server = ["client", "other"]
 
 
 def test_a_server_that_is_no_variant_or_is_named_twice_is_refused(load: Load) -> None:
-    workload = '[[workloads]]\nname = "download"\nsize_bytes = 20_000\n'
     of_client = "variant 'client': server = 'othr':"
     for of_variant, of_workload, message in (
-        ('server = "othr"', "", f"{of_client} is no label of a variant; did you mean 'other'"),
-        ("", 'server = "x"', "workload download: server = 'x': is no label of a variant"),
-        ('server = "other"', 'server = "other"', "variant 'client' names a server, too"),
+        ({"server": "othr"}, {}, f"{of_client} is no label of a variant; did you mean 'other'"),
+        ({}, {"server": "x"}, "workload download: server = 'x': is no label of a variant"),
+        ({"server": "other"}, {"server": "other"}, "variant 'client' names a server, too"),
     ):
-        text = TWO_STACKS.replace("SERVER", of_variant)
-        assert message in refusal_of(load, f"{text}{workload}{of_workload}\n")
+        tables = two_stacks([workload(size_bytes=20_000, **of_workload)], **of_variant)
+        assert message in refusal_of(lambda tables=tables: load(**tables))
 
 
 UNKNOWN = {
@@ -303,54 +271,43 @@ UNKNOWN = {
 
 def test_a_link_or_a_parameter_that_there_is_not_is_refused_by_its_name(load: Load) -> None:
     for name, message in UNKNOWN.items():
-        line = refusal_of(load, f'[constants]\nowd_ms = 5\nloss.model = "uniform"\n{name} = 1\n')
+        constants = {"owd_ms": 5, "loss.model": "uniform", name: 1}
+        line = refusal_of(lambda constants=constants: load(constants=constants))
         assert f"constants.{name}: " in line and message in line
 
 
-PATHS = """
-topology = "multipath"
-[constants]
-owd_ms = 5
-loss.model = "uniform"
-path2.outage_s = [0.5, 2]
-[[variants]]
-label = "paths"
-implementation = "paths"
-options = { paths = COUNT }
-"""
+def over_paths(paths: int = 1, topology: str = "multipath", link: str = "path2") -> Table:
+    constants = {"owd_ms": 5, "loss.model": "uniform", f"{link}.outage_s": [0.5, 2]}
+    variants = [variant("paths", "paths", paths=paths)]
+    return {"topology": topology, "constants": constants, "variants": variants}
 
 
 @pytest.fixture
-def path_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+def path_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
     """An implementation with the option `paths`, which declares what it is given."""
 
-    def written(declared: str) -> None:
-        folder = tmp_path / "mine" / "paths"
-        folder.mkdir(parents=True, exist_ok=True)
+    def written(**declared: bool) -> None:
+        paths = option(1, minimum=1)
+        folder = declare(tmp_path / "mine" / "paths", **declared, options={"paths": paths})
         monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(folder.parent))
-        (folder / "impl.toml").write_text(
-            'name = "paths"\ntitle = "Paths"\nbuild = ["true"]\nserver = ["true"]\nclient = ["true"]\n'
-            f'workloads = ["download"]\n{declared}\n'
-            '[options.paths]\ntype = "integer"\nminimum = 1\ndefault = 1\nhelp = "How many."\n'
-        )
 
     return written
 
 
-MULTIPATH = "local_addresses = true\nmultipath = true"
+MULTIPATH = {"local_addresses": True, "multipath": True}
 
 
-def test_more_paths_than_there_can_be_are_refused(load: Load, path_options: Callable[[str], None]) -> None:
+def test_more_paths_than_there_can_be_are_refused(load: Load, path_options: Callable[..., None]) -> None:
     undeclared = "variant 'paths': paths = 2: paths has no multipath; it must be 1"
     too_many = "paths = 3: a client of topology multipath has 2 addresses; it must be at most 2"
     for declared, count, message in (
-        ("", 1, None),
-        ("local_addresses = true", 2, undeclared),
+        ({}, 1, None),
+        ({"local_addresses": True}, 2, undeclared),
         (MULTIPATH, 2, None),
         (MULTIPATH, 3, too_many),
     ):
-        path_options(declared)
-        experiment = load(PATHS.replace("COUNT", str(count)))
+        path_options(**declared)
+        experiment = load(**over_paths(count))
         if message is None:
             checks.check_paths(experiment)
         else:
@@ -358,23 +315,21 @@ def test_more_paths_than_there_can_be_are_refused(load: Load, path_options: Call
 
 
 def test_links_that_a_simulator_does_not_have_are_refused(
-    load: Load, path_options: Callable[[str], None]
+    load: Load, path_options: Callable[..., None]
 ) -> None:
-    paths = PATHS.replace("COUNT", "1")
-    path_options("")
-    refusal = refusal_of(checks.check_simulated_links, load(paths))
+    path_options()
+    refusal = refusal_of(checks.check_simulated_links, load(**over_paths()))
     assert "paths has no multipath, so its simulator cannot have several links" in refusal
-    single = paths.replace('"multipath"', '"single-path"').replace("path2.", "internet.")
-    checks.check_simulated_links(load(single))
-    path_options(MULTIPATH)
-    checks.check_simulated_links(load(paths))
+    checks.check_simulated_links(load(**over_paths(1, "single-path", "internet")))
+    path_options(**MULTIPATH)
+    checks.check_simulated_links(load(**over_paths()))
 
 
 def test_an_outage_is_that_of_its_link_and_refused_for_netem(
-    load: Load, path_options: Callable[[str], None]
+    load: Load, path_options: Callable[..., None]
 ) -> None:
-    path_options("")
-    experiment = load(PATHS.replace("COUNT", "1"))
+    path_options()
+    experiment = load(**over_paths())
     links = experiment.task(TrialKey("paths", "download-20000", 0, 0), "wire").links
     assert [links[path].settings.up.outage_s for path in ("path1", "path2")] == [None, (0.5, 2)]
     checks.check_links(experiment, "wire")
@@ -383,12 +338,12 @@ def test_an_outage_is_that_of_its_link_and_refused_for_netem(
 
 
 def test_a_series_that_an_implementation_does_not_leave_is_refused(load: Load) -> None:
-    text = TWO_STACKS.replace("SERVER", 'series = ["cwnd", "cwmd"]')
-    assert "rquic leaves no series 'cwmd'; did you mean 'cwnd'?" in refusal_of(load, text)
+    refusal = refusal_of(lambda: load(**two_stacks(series=["cwnd", "cwmd"])))
+    assert "rquic leaves no series 'cwmd'; did you mean 'cwnd'?" in refusal
 
 
 def test_both_ends_are_asked_for_the_series_of_the_clients_variant_that_they_have(load: Load) -> None:
-    lines = 'server = "other"\nseries = ["cwnd", "code_rate"]'
-    (pair,) = load(TWO_STACKS.replace("SERVER", lines)).task(KEY, "wire").pairs
+    tables = two_stacks(server="other", series=["cwnd", "code_rate"])
+    (pair,) = load(**tables).task(KEY, "wire").pairs
     assert set(pair.client.series) == {"cwnd", "code_rate"}
     assert pair.server.series == ["cwnd"]

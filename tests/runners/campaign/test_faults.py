@@ -30,6 +30,7 @@ from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F4
 from tests.runners.conftest import MADE_UP, WriteDesign
 from tests.support import preloaded
 from tests.support.campaigns import only_campaign
+from tests.support.designs import workload
 from tests.support.processes import descendants, with_mark
 from tests.waiting import wait_until
 
@@ -41,25 +42,19 @@ LIMIT_S = 500.0
 pytestmark = pytest.mark.usefixtures("can_run_trials", "fecbench")
 
 # Where it is not the little design.
-DESIGN = """
-timeout_s = 20
-[plan]
-method = "wsp"
-points = 2
-[constants]
-owd_ms = 60
-loss.model = "uniform"
-[[workloads]]
-name = "download"
-size_bytes = 1_000
-"""
+DESIGN = {
+    "timeout_s": 20,
+    "plan": {"method": "wsp", "points": 2},
+    "constants": {"owd_ms": 60, "loss.model": "uniform"},
+    "workloads": [workload(size_bytes=1_000)],
+}
 TRIALS = set(product(("off", "xor, 4/5"), range(2), range(2)))
 ONE_TRIAL = ("--filter", "variant=off", "--filter", "point=0", "--filter", "repetition=0")
 
 
 @pytest.fixture
 def design(write_design: Any, tmp_path: Path) -> Path:
-    written: Path = write_design(tmp_path, DESIGN)
+    written: Path = write_design(tmp_path, **DESIGN)
     return written
 
 
@@ -373,7 +368,7 @@ def test_a_campaign_on_a_full_or_read_only_disk_ends_in_one_line_keeps_all_and_g
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    design = made_up(more="repetitions = 10\n")
+    design = made_up(repetitions=10)
     ran = on_a_small_disk("192k", disk, design, MADE_UP.parent, disk, program=FILL)
     assert ran.returncode == 0, ran.stderr
     report = json.loads(ran.stdout)

@@ -66,9 +66,7 @@ def test_failures_of_endpoints_may_be_results_and_those_of_the_harness_never_are
 def test_a_campaign_ends_and_goes_on_where_it_is_told_to(
     made_up: WriteDesign, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
-    design = made_up("refuses")
-    all_refuse = 'baseline = true\noptions = { manner = "refuses" }'
-    design.write_text(design.read_text().replace("baseline = true", all_refuse))
+    design = made_up("refuses", good={"options": {"manner": "refuses"}})
     words = ("run", design, "--engine", "virtual", "--db", tmp_path / "x.sqlite", "--implementations", HERE)
     options = ("--no-calibrate", "--jobs", 1)
     result = fecbench_here(*words, *options)

@@ -14,70 +14,42 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from tests.support.declarations import declare_interop, option
+from tests.support.designs import between, text_of, variant, workload
 from tests.support.processes import with_mark
 from tests.waiting import wait_until
 
 KILLS = 20
 LIMIT_S = 500.0
 TOY = Path(__file__).parent.parent / "trial" / "interop" / "toy.c"
-DECLARATION = """
-name = "toy"
-title = "The interop runner's contract without QUIC"
-contract = "interop"
-workloads = ["download"]
-[interop]
-server = ["./toy"]
-client = ["./toy"]
-params = "--speed={speed}"
-[options.speed]
-type = "integer"
-default = 1
-help = "nobody reads it"
-"""
-DESIGN = """
-name = "interop"
-title = "Who timed what?"
-seed = 3
-topology = "{topology}"
-repetitions = {repetitions}
-timeout_s = 20
-[plan]
-method = "wsp"
-points = 1
-[factors]
-bandwidth_mbps = {{ min = 9, max = 11 }}
-[constants]
-owd_ms = 5
-[[workloads]]
-{workload}
-[[variants]]
-label = "rquic"
-implementation = "rquic"
-options = {{ scheme = "plain" }}
-baseline = true
-[[variants]]
-label = "toy"
-implementation = "toy"
-[[variants]]
-label = "toy, asked"
-implementation = "toy"
-baseline = "rquic"
-"""
-DOWNLOAD = 'name = "download"\nsize_bytes = 5000'
+TOYS = {"params": "--speed={speed}"}
+SPEED = {"speed": option(1)}
 
 
 @pytest.fixture(scope="module")
 def implementations(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an implementation of the interop contract."""
     folder = tmp_path_factory.mktemp("implementations")
-    (folder / "toy").mkdir()
-    (folder / "toy" / "impl.toml").write_text(DECLARATION)
+    declare_interop(folder / "toy", "./toy", options=SPEED, **TOYS)
     subprocess.run(["cc", "-static", "-o", folder / "toy" / "toy", TOY], check=True)
     return folder
 
 
-def write(path: Path, workload: str = DOWNLOAD, topology: str = "single-path", repetitions: int = 1) -> Path:
-    path.write_text(DESIGN.format(workload=workload, topology=topology, repetitions=repetitions))
+def write(path: Path, name: str = "download", size_bytes: int = 5000, **keys: Any) -> Path:
+    text = text_of(
+        "interop",
+        timeout_s=20,
+        plan={"method": "wsp", "points": 1},
+        factors={"bandwidth_mbps": between(9, 11)},
+        constants={"owd_ms": 5},
+        **{"workloads": [workload(name, size_bytes=size_bytes)], **keys},
+        variants=[
+            variant("rquic", "rquic", scheme="plain", baseline=True),
+            variant("toy", "toy"),
+            variant("toy, asked", "toy") | {"baseline": "rquic"},
+        ],
+    )
+    path.write_text(text)
     return path
 
 
@@ -107,11 +79,11 @@ def test_no_ratio_is_of_two_timers_unless_the_design_asks(
     assert {path.name for path in replayed.iterdir() if path.is_dir()} == {"client", "server"}
 
 
-COMPETING = 'name="competing"\nbackground="rquic"\nsize_bytes=9'
-REFUSED: list[tuple[dict[str, str], tuple[str, ...], str]] = [
-    ({"topology": "dumbbell", "workload": COMPETING}, (), "must be a download alone"),
-    ({"workload": 'name = "upload"\nsize_bytes = 9'}, (), "toy has no workload 'upload'"),
-    ({"workload": 'name = "download"\nsize_bytes = 600000000'}, (), "must be at most 536870912"),
+COMPETING = {"workloads": [workload("competing", background="rquic", size_bytes=9)]}
+REFUSED: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
+    ({"topology": "dumbbell", **COMPETING}, (), "must be a download alone"),
+    ({"name": "upload", "size_bytes": 9}, (), "toy has no workload 'upload'"),
+    ({"size_bytes": 600_000_000}, (), "must be at most 536870912"),
     ({}, ("--engine", "virtual"), "toy has no simulator"),
 ]
 
@@ -131,8 +103,7 @@ def test_a_check_says_what_of_the_contract_is_broken(
     fecbench: Any, implementations: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(implementations / "toy", tmp_path / "wrong")
-    declared = DECLARATION.replace('"toy"', '"wrong"').replace("params", 'env = { WRONG = "1" }\nparams')
-    (tmp_path / "wrong" / "impl.toml").write_text(declared)
+    declare_interop(tmp_path / "wrong", "./toy", options=SPEED, **TOYS, env={"WRONG": "1"})
     tmp_path.chmod(0o755)
     result = fecbench("implementations", "--implementations", tmp_path, "--check", "wrong", "--json")
     document = json.loads(result.stdout)

@@ -1,7 +1,5 @@
 """Messages over plain UDP: what arrives is what the oracle lets pass, and all metrics follow from that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,37 +9,27 @@ import pytest
 from fecbench import results
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
+from tests.support.designs import Table, one_of, variant, workload
 
 MESSAGES, PACKETS, RATE_HZ = 150, 8, 30
 # Where it is not the little design.
-DESIGN = """
-repetitions = 3
-timeout_s = 60
-[plan]
-method = "grid"
-[factors]
-owd_ms = { choices = [0, 40] }
-[constants]
-bandwidth_mbps = 20
-queue_packets = 1000
-LOSSES
-[[workloads]]
-name = "messages"
-duration_s = 5
-[[variants]]
-label = "UDP"
-implementation = "udp"
-series = ["messages"]
-"""
+DESIGN = {
+    "repetitions": 3,
+    "timeout_s": 60,
+    "plan": {"method": "grid"},
+    "factors": {"owd_ms": one_of(0, 40)},
+    "workloads": [workload("messages", duration_s=5)],
+    "variants": [variant("UDP", "udp") | {"series": ["messages"]}],
+}
 DROPPED = (20, 21, 22, 23, 500, 900)
-LOSSES: dict[str, tuple[str, LossModel]] = {
-    "none": ('loss.model = "none"', Uniform(0.0)),
-    "uniform": ('loss.model = "uniform"\nloss.p = 0.02', Uniform(0.02)),
+LOSSES: dict[str, tuple[Table, LossModel]] = {
+    "none": ({"model": "none"}, Uniform(0.0)),
+    "uniform": ({"model": "uniform", "p": 0.02}, Uniform(0.02)),
     "bursts": (
-        'loss.model = "ge"\nloss.p = 0.01\nloss.r = 0.2\nloss.k = 0.99\nloss.h = 0.1',
+        {"model": "ge", "p": 0.01, "r": 0.2, "k": 0.99, "h": 0.1},
         GilbertElliott(0.01, 0.2, 0.99, 0.1),
     ),
-    "pattern": (f'loss.model = "pattern"\nloss.drop = "{",".join(map(str, DROPPED))}"', Pattern(DROPPED)),
+    "pattern": ({"model": "pattern", "drop": ",".join(map(str, DROPPED))}, Pattern(DROPPED)),
 }
 
 
@@ -61,14 +49,12 @@ def predicted(model: LossModel, seed: int) -> tuple[list[int], float, int]:
 
 @pytest.mark.parametrize("kind", LOSSES)
 def test_what_arrives_over_udp_is_what_the_oracle_lets_pass(
-    kind: str, write_design: Any, fecbench_here: Callable[..., Any], tmp_path: Path
+    kind: str, write_design: Any, virtually: Callable[..., Path], tmp_path: Path
 ) -> None:
     written, model = LOSSES[kind]
-    design = write_design(tmp_path, DESIGN.replace("LOSSES", written))
-    database = tmp_path / "x.sqlite"
-    ran = fecbench_here("run", design, "--engine", "virtual", "--no-calibrate", "--db", database)
-    assert ran.returncode == 0, ran.stderr
-    with results.open(str(database)) as opened:
+    network = {"bandwidth_mbps": 20, "queue_packets": 1000, "loss": written}
+    design = write_design(tmp_path, **DESIGN, constants=network)
+    with results.open(str(virtually(design))) as opened:
         (name,) = opened.campaigns()["campaign"]
         trials, rows = opened[name].trials(), opened[name].series("messages")
     assert len(trials) == 6

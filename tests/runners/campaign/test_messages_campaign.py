@@ -1,7 +1,5 @@
 """Campaigns of messages: metrics without asking, the series when it is asked for, traces that are kept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -13,26 +11,17 @@ import pytest
 from fecbench import results
 from tests.runners.conftest import WriteDesign
 from tests.runners.engines.conftest import HERE
+from tests.support.designs import one_of, workload
 
 # Where it is not the little design.
-DESIGN = """
-repetitions = 2
-timeout_s = 60
-[plan]
-method = "grid"
-[factors]
-loss.p = { choices = [0.0, 0.05] }
-[constants]
-bandwidth_mbps = 20
-owd_ms = 20
-loss.model = "uniform"
-[[workloads]]
-name = "messages"
-duration_s = 3
-direction = ["down", "up"]
-playout_ms = [22, 30]
-"""
-OF_TRACE = DESIGN.replace("duration_s = 3", 'trace = "own"')
+DESIGN = {
+    "timeout_s": 60,
+    "plan": {"method": "grid"},
+    "factors": {"loss.p": one_of(0.0, 0.05)},
+    "constants": {"bandwidth_mbps": 20, "owd_ms": 20, "loss.model": "uniform"},
+}
+BOTH_WAYS = {"direction": ["down", "up"], "playout_ms": [22, 30]}
+MESSAGES = workload("messages", duration_s=3, **BOTH_WAYS)
 
 Run = Callable[..., Any]
 
@@ -59,7 +48,7 @@ def write_trace(folder: Path, *messages: list[int]) -> None:
 def test_a_campaign_is_not_gone_on_with_another_trace_and_its_trials_are_replayed_without_the_file(
     made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
-    path = made_up(more=OF_TRACE)
+    path = made_up(**DESIGN, workloads=[workload("messages", trace="own", **BOTH_WAYS)])
     write_trace(tmp_path, [0, 500], [40_000, 2500])
     assert run(path, "--filter", "point=0").returncode == 0
     write_trace(tmp_path, [0, 500], [40_000, 2501])
@@ -75,7 +64,7 @@ def test_a_campaign_is_not_gone_on_with_another_trace_and_its_trials_are_replaye
 
 
 def test_an_end_that_leaves_nothing_fails(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
-    assert run(made_up("forgets", more=DESIGN)).returncode == 1
+    assert run(made_up("forgets", **DESIGN, workloads=[MESSAGES])).returncode == 1
     with results.open(str(tmp_path / "x.sqlite")) as database:
         (name,) = database.campaigns()["campaign"]
         trials = database[name].trials()
@@ -92,13 +81,13 @@ def test_a_delivery_that_an_implementation_lacks_is_refused_in_advance(
     declaration = tmp_path / "mine" / "made-up" / "impl.toml"
     text = declaration.read_text()
     for declared, delivery, refusal in (
-        ('["datagram"]', 'delivery = "stream"', True),
-        ('["datagram"]', "", False),
-        ('["stream", "reliable"]', "", True),
-        ('["stream", "reliable"]', 'delivery = ["stream", "reliable"]', False),
+        ('["datagram"]', {"delivery": "stream"}, True),
+        ('["datagram"]', {}, False),
+        ('["stream", "reliable"]', {}, True),
+        ('["stream", "reliable"]', {"delivery": ["stream", "reliable"]}, False),
     ):
         declaration.write_text(f"deliveries = {declared}\n{text}")
-        design = made_up(more=f"{DESIGN}{delivery}\n")
+        design = made_up(**DESIGN, workloads=[MESSAGES | delivery])
         design.write_text(design.read_text().replace('"made-up"', '"mine"'))
         result = fecbench_here(
             "plan", design, "--no-measure", "--implementations", f"mine={declaration.parent}"
@@ -113,10 +102,7 @@ def test_a_delivery_that_an_implementation_lacks_is_refused_in_advance(
 def test_every_trial_has_the_metrics_of_messages_and_the_series_that_the_design_wants_and_a_report_draws_both(
     made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
-    path = made_up(more=DESIGN)
-    of_made_up = 'implementation = "made-up"'
-    path.write_text(path.read_text().replace(of_made_up, f'{of_made_up}\nseries = ["messages"]', 1))
-    ran = run(path)
+    ran = run(made_up(**DESIGN, workloads=[MESSAGES], good={"series": ["messages"]}))
     assert ran.returncode == 0, ran.stderr
     with results.open(str(tmp_path / "x.sqlite")) as database:
         (name,) = database.campaigns()["campaign"]

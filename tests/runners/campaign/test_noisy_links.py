@@ -1,11 +1,11 @@
 """Designs whose links have noise of the delay, let frames overtake, and duplicate some: what they say, what
 is refused, and that virtual time carries it out."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fecbench import results
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import links
 from fecbench.runners.implementations.finding import ours
@@ -14,48 +14,29 @@ from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, TopologyError
 from fecbench.topologies.topology import check_backend
 from tests.support import needs
+from tests.support.campaigns import only_campaign
+from tests.support.designs import OFF, RLC, downloads, one_of
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 FOUND = ours().find("noq-fec", "tests")
 PLAIN = {"bandwidth_mbps": 10, "owd_ms": 20}
-DESIGN = """
-name = "noisy"
-title = "Links with noise of the delay"
-question = "Do both engines have the same noise?"
-seed = 12
-topology = "single-path"
-repetitions = 2
-[plan]
-method = "grid"
-[factors]
-jitter_ms = { choices = [0, 10] }
-[constants]
-bandwidth_mbps = 8
-owd_ms = 20
-queue_packets = 100
-jitter.law = "pareto"
-reorder = true
-duplicate = 0.05
-corrupt.p = 0.02
-mtu_bytes = 1400
-policer_mbps = 20
-shaper_burst_bytes = 20_000
-loss.model = "uniform"
-loss.p = 0.02
-loss.only_longer_than = 100
-[[workloads]]
-name = "download"
-size_bytes = 200_000
-[[variants]]
-label = "off"
-implementation = "noq-fec"
-options = { scheme = "none" }
-[[variants]]
-label = "rlc"
-implementation = "noq-fec"
-options = { scheme = "rlc" }
-"""
+DESIGN = downloads(
+    "noisy",
+    200_000,
+    OFF,
+    RLC,
+    seed=12,
+    repetitions=2,
+    plan={"method": "grid"},
+    factors={"jitter_ms": one_of(0, 10)},
+    constants={
+        **{"bandwidth_mbps": 8, "owd_ms": 20, "queue_packets": 100, "jitter.law": "pareto", "reorder": True},
+        **{"duplicate": 0.05, "corrupt.p": 0.02, "mtu_bytes": 1400},
+        **{"policer_mbps": 20, "shaper_burst_bytes": 20_000},
+        "loss": {"model": "uniform", "p": 0.02, "only_longer_than": 100},
+    },
+)
 
 
 def written(tmp_path: Path) -> Path:
@@ -221,15 +202,14 @@ def test_a_link_without_noise_is_asked_for_as_before_there_was_any(tmp_path: Pat
 
 @needs.built(FOUND)
 def test_trials_in_virtual_time_meet_noise_that_is_recorded_and_replayed(
-    tmp_path: Path, fecbench_here: Any
+    tmp_path: Path, fecbench_here: Any, virtually: Callable[..., Path]
 ) -> None:
-    path, database = written(tmp_path), tmp_path / "virtual.sqlite"
-    for name in ("again", "virtual"):
-        fecbench_here("run", path, "--engine", "virtual", "--db", tmp_path / f"{name}.sqlite")
+    path = written(tmp_path)
     digests: list[dict[TrialKey, str]] = []
     for name in ("again", "virtual"):
-        with Database.open(str(tmp_path / f"{name}.sqlite")) as opened:
-            trials = list(opened.trials(opened.campaigns()[0].id))
+        database = virtually(path, name=name)
+        with only_campaign(database) as (opened, campaign):
+            trials = list(opened.trials(campaign.id))
             digests.append({trial.record.key: trial.record.checks["digest"] for trial in trials})
     assert digests[0] == digests[1] and len(set(digests[0].values())) == 8
     frame = results.open(str(database))["noisy"].trials(["client.dct_s"])

@@ -7,23 +7,14 @@ import pytest
 
 from fecbench import designs
 from fecbench.runners.campaign.order import filtered, trial_keys
+from tests.support.designs import workload
 from tests.support.refusals import refusal_of
-
-# Where it is not the little design.
-DESIGN = """
-repetitions = 3
-[plan]
-method = "lhs"
-points = 5
-[[workloads]]
-name = "download"
-size_bytes = [1000, 2000]
-"""
 
 
 @pytest.fixture
 def design(write_design: Any, tmp_path: Path) -> designs.Design:
-    return designs.load(write_design(tmp_path, DESIGN))
+    plan, workloads = {"method": "lhs", "points": 5}, [workload(size_bytes=[1000, 2000])]
+    return designs.load(write_design(tmp_path, repetitions=3, plan=plan, workloads=workloads))
 
 
 def test_every_trial_is_there_once_and_the_variants_of_a_group_are_neighbours(design: designs.Design) -> None:

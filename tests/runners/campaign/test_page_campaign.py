@@ -6,25 +6,18 @@ from typing import Any
 
 import pytest
 
+from tests.support.designs import one_of, workload
+
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 # Where it is not the little design.
-DESIGN = """
-repetitions = 1
-[plan]
-method = "grid"
-[factors]
-loss.p = { choices = [0.02, 0.05] }
-[constants]
-bandwidth_mbps = 20
-owd_ms = 5
-loss.model = "uniform"
-option.http = "h3"
-[[workloads]]
-name = "page"
-graph = "small"
-connections = ["one", "per_origin"]
-"""
+DESIGN = {
+    "repetitions": 1,
+    "plan": {"method": "grid"},
+    "factors": {"loss.p": one_of(0.02, 0.05)},
+    "constants": {"bandwidth_mbps": 20, "owd_ms": 5, "loss.model": "uniform", "option.http": "h3"},
+    "workloads": [workload("page", graph="small", connections=["one", "per_origin"])],
+}
 
 
 @pytest.fixture
@@ -38,7 +31,7 @@ def design(write_design: Any, tmp_path: Path) -> Path:
     ]
     page = {"title": "a small page", "made_by": "hand", "objects": objects}
     (tmp_path / "pages" / "small.json").write_text(json.dumps(page))
-    written: Path = write_design(tmp_path, DESIGN)
+    written: Path = write_design(tmp_path, **DESIGN)
     return written
 
 

@@ -10,6 +10,7 @@ from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation, load
 from fecbench.runners.probe import sha256_of
 from tests.support import revisions
+from tests.support.declarations import declare
 
 OURS = {"dropper/build/dropper", "topologies/wire/build/wire", "topologies/clock/build/clock"}
 CPUINFO = """processor	: 0
@@ -35,13 +36,8 @@ def test_every_binary_has_its_hash_by_its_path_in_the_repository() -> None:
 @pytest.fixture
 def foreign(tmp_path: Path) -> Implementation:
     """An implementation outside the repository: a system's program that runs a file of its folder."""
-    folder = tmp_path / "foreign"
-    folder.mkdir()
+    folder = declare(tmp_path / "foreign", "/bin/sh", "server.sh")
     (folder / "server.sh").write_text("exit 0\n")
-    (folder / "impl.toml").write_text(
-        'name = "foreign"\ntitle = "x"\nbuild = ["true"]\nworkloads = ["download"]\n'
-        'server = ["/bin/sh", "server.sh"]\nclient = ["/bin/sh", "server.sh"]\n'
-    )
     return load(folder)
 
 

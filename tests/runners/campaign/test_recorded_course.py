@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,61 +13,43 @@ from fecbench.runners.campaign.recorded_course import course_of
 from fecbench.runners.campaign.replay import replay
 from fecbench.runners.implementations.finding import ours
 from tests.support.campaigns import only_campaign
+from tests.support.designs import Table, between, text_of, variant, workload
 
-DESIGN = """
-name = "course"
-title = "t"
-seed = 20
-repetitions = 1
-timeout_s = 60
-topology = "{topology}"
-[plan]
-method = "list"
-points = [{{ loss.p = 0.04 }}]
-[factors]
-loss.p = {{ min = 0.01, max = 0.1 }}
-[constants]
-bandwidth_mbps = 4
-owd_ms = 15
-loss.model = "uniform"
-queue_bdp = 0.6
-[[workloads]]
-name = "{workload}"
-size_bytes = 200_000
-[[variants]]
-label = "fec"
-implementation = "{implementation}"
-options = {options}
-baseline = true
-"""
-XOR = '{ scheme = "xor", code_rate = 0.8 }'
-RLC = '{ scheme = "rlc", n = 3, k = 2, window = 20, controller = "constant" }'
+XOR: Table = {"scheme": "xor", "code_rate": 0.8}
+RLC: Table = {"scheme": "rlc", "n": 3, "k": 2, "window": 20, "controller": "constant"}
 _SMALL_S = 2e-6  # series have six decimals, and the times of captures are numbers since 1970
 TRIALS = {
     "rquic": ("single-path", "download", "rquic", XOR),
     "noq-fec": ("single-path", "upload", "noq-fec", RLC),
-    "two paths": ("multipath", "download", "noq-fec", RLC.replace("{", "{ paths = 2,")),
+    "two paths": ("multipath", "download", "noq-fec", RLC | {"paths": 2}),
 }
+
+
+def design_of(topology: str, name: str, implementation: str, options: Table, **parameters: str) -> str:
+    return text_of(
+        "course",
+        seed=20,
+        timeout_s=60,
+        topology=topology,
+        plan={"method": "list", "points": [{"loss.p": 0.04}]},
+        factors={"loss.p": between(0.01, 0.1)},
+        constants={"bandwidth_mbps": 4, "owd_ms": 15, "loss.model": "uniform", "queue_bdp": 0.6},
+        workloads=[workload(name, **parameters, size_bytes=200_000)],
+        variants=[variant("fec", implementation, **options, baseline=True)],
+    )
 
 
 @pytest.mark.parametrize("which", TRIALS)
 def test_a_trial_in_virtual_time_takes_the_course_that_its_record_counts(
-    fecbench_here: Callable[..., Any], tmp_path: Path, which: str
+    virtually: Callable[..., Path], tmp_path: Path, which: str
 ) -> None:
-    topology, workload, implementation, options = TRIALS[which]
-    design, path = tmp_path / "course.toml", tmp_path / "x.sqlite"
-    design.write_text(
-        DESIGN.format(topology=topology, workload=workload, implementation=implementation, options=options)
-    )
-    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path)
-    assert ran.returncode == 0, ran.stderr
-    with only_campaign(path) as (database, campaign):
+    with only_campaign(virtually(design_of(*TRIALS[which]))) as (database, campaign):
         (trial,) = database.trials(campaign.id)
         again = replay(campaign, trial, ours(), tmp_path / "files")
     assert again.same
     trial_course = course_of(again, tmp_path / "files")
     assert trial_course.notes == []
-    assert trial_course.sender == ("client" if workload == "upload" else "server")
+    assert trial_course.sender == ("client" if "upload" in TRIALS[which] else "server")
     _check_packets(trial_course, trial.record)
     _check_repair(trial_course, trial.record)
     _check_times(trial_course, trial.record)
@@ -76,15 +57,11 @@ def test_a_trial_in_virtual_time_takes_the_course_that_its_record_counts(
 
 @pytest.mark.skipif(bool(ours().find("moq", "tests").missing_programs()), reason="make build-all")
 def test_both_hops_of_a_relay_take_the_course_that_the_record_counts(
-    fecbench_here: Callable[..., Any], tmp_path: Path
+    virtually: Callable[..., Path], tmp_path: Path
 ) -> None:
-    design, path = tmp_path / "relay.toml", tmp_path / "x.sqlite"
-    text = designs.catalogue()["live-relay"].read_text()
-    design.write_text(text.replace("duration_s = 20", "duration_s = 2"))
-    variant = ("--filter", "variant=safe on both", "--filter", "point=2", "--filter", "repetition=0")
-    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *variant)
-    assert ran.returncode == 0, ran.stderr
-    with only_campaign(path) as (database, campaign):
+    text = designs.catalogue()["live-relay"].read_text().replace("duration_s = 20", "duration_s = 2")
+    one = ("--filter", "variant=safe on both", "--filter", "point=2", "--filter", "repetition=0")
+    with only_campaign(virtually(text, *one)) as (database, campaign):
         (trial,) = database.trials(campaign.id)
         again = replay(campaign, trial, ours(), tmp_path / "files")
     assert again.same
@@ -96,15 +73,11 @@ def test_both_hops_of_a_relay_take_the_course_that_the_record_counts(
 
 
 def test_of_two_pairs_that_share_a_link_those_of_the_measured_one_are_told_apart(
-    fecbench_here: Callable[..., Any], tmp_path: Path
+    virtually: Callable[..., Path], tmp_path: Path
 ) -> None:
     """The other pair's packets stand between them in the record."""
-    design, path = tmp_path / "course.toml", tmp_path / "x.sqlite"
-    text = DESIGN.format(topology="dumbbell", workload="competing", implementation="rquic", options=XOR)
-    design.write_text(text.replace("size_bytes", 'background = "fec"\nsize_bytes'))
-    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path)
-    assert ran.returncode == 0, ran.stderr
-    with only_campaign(path) as (database, campaign):
+    design = design_of("dumbbell", "competing", "rquic", XOR, background="fec")
+    with only_campaign(virtually(design)) as (database, campaign):
         (trial,) = database.trials(campaign.id)
         trial_course = course_of(replay(campaign, trial, ours(), tmp_path / "files"), tmp_path / "files")
     assert trial_course.notes == []

@@ -20,7 +20,7 @@ from tests.runners.engines.conftest import experiment_of, tasks_of
 def test_a_trial_is_checked_beside_one_of_another_variant_or_else_the_last(
     made_up: WriteDesign, due: str, chosen: str
 ) -> None:
-    experiment = experiment_of(made_up(more="repetitions = 3\n"))
+    experiment = experiment_of(made_up(repetitions=3))
     first, other = {key.variant: None for key, _ in tasks_of(experiment)}
     names = {"M": first, "O": other}
     keys = [TrialKey(names[letter], "download-20000", 0, number) for number, letter in enumerate(due)]

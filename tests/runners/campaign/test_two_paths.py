@@ -11,67 +11,41 @@ import pandas as pd
 import pytest
 
 from fecbench import results
+from tests.support.designs import Table, downloads, variant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("can_run_trials")]
 
-DESIGN = """
-name = "two-paths"
-title = "Two paths"
-seed = 16
-topology = "multipath"
-repetitions = {repetitions}
-timeout_s = 60
-
-[plan]
-{plan}
-
-[constants]
-queue_bdp = 1.5
-{constants}
-
-[[workloads]]
-name = "download"
-size_bytes = {size_bytes}
-
-[[variants]]
-label = "one path"
-implementation = "noq-fec"
-options = {{ scheme = "none", paths = 1 }}
-baseline = true
-
-[[variants]]
-label = "two paths"
-implementation = "noq-fec"
-options = {{ scheme = "none", paths = 2, scheduler = "{scheduler}" }}
-"""
-ONE_POINT = """
-method = "list"
-points = [{ bandwidth_mbps = BANDWIDTH }]
-[factors]
-bandwidth_mbps = { min = 1, max = 100 }
-"""
-OVER_TCP = """
-[[variants]]
-label = "TCP, one path"
-implementation = "tcp"
-options = { paths = 1, congestion_control = "cubic" }
-
-[[variants]]
-label = "TCP, two paths"
-implementation = "tcp"
-options = { paths = 2, congestion_control = "cubic" }
-baseline = "TCP, one path"
-"""
+ONE_PATH = variant("one path", scheme="none", paths=1, baseline=True)
+OVER_TCP = (
+    variant("TCP, one path", "tcp", paths=1, congestion_control="cubic"),
+    variant("TCP, two paths", "tcp", paths=2, congestion_control="cubic") | {"baseline": "TCP, one path"},
+)
 NEVER_S, AT_S = 1000, 0.3
 DIRECTIONS = ("up", "down")
 
 
-def dead(path: str, directions: tuple[str, ...]) -> str:
+def design_of(
+    size_bytes: int, scheduler: str, *more: Table, repetitions: int = 1, constants: Table, **keys: Table
+) -> str:
+    two_paths = variant("two paths", scheme="none", paths=2, scheduler=scheduler)
+    return downloads(
+        "two-paths",
+        size_bytes,
+        *(ONE_PATH, two_paths, *more),
+        seed=16,
+        topology="multipath",
+        repetitions=repetitions,
+        timeout_s=60,
+        constants={"queue_bdp": 1.5, **constants},
+        **keys,
+    )
+
+
+def dead(path: str, directions: tuple[str, ...]) -> Table:
     """A network in which a path dies, in these directions."""
     begins = {(link, way): NEVER_S for link in ("path1", "path2") for way in DIRECTIONS}
     begins |= {(path, way): AT_S for way in directions}
-    values = ", ".join(f"{link}.{way}.outage_from_s = {at_s}" for (link, way), at_s in begins.items())
-    return f'"{path}, {" and ".join(directions)}" = {{ {values} }}'
+    return {f"{link}.{way}.outage_from_s": at_s for (link, way), at_s in begins.items()}
 
 
 def trials(fecbench: Any, folder: Path, text: str, *options: str) -> pd.DataFrame:
@@ -84,13 +58,9 @@ def trials(fecbench: Any, folder: Path, text: str, *options: str) -> pd.DataFram
 
 
 def test_each_path_has_the_round_trip_time_of_its_link(fecbench: Any, tmp_path: Path) -> None:
-    text = DESIGN.format(
-        repetitions=3,
-        plan=ONE_POINT.replace("BANDWIDTH", "100"),
-        constants="path1.owd_ms = 100\npath2.owd_ms = 10",
-        size_bytes=300_000,  # so few that no queue grows
-        scheduler="round-robin",
-    )
+    network = {"bandwidth_mbps": 100, "path1.owd_ms": 100, "path2.owd_ms": 10}
+    few_bytes = 300_000  # so that no queue grows
+    text = design_of(few_bytes, "round-robin", repetitions=3, constants=network)
     frame = trials(fecbench, tmp_path, text, "--filter", "variant=two paths")
     for end in ("client", "server"):
         for path, rtt_ms in {"path1": 200, "path2": 20}.items():
@@ -101,14 +71,8 @@ def test_each_path_has_the_round_trip_time_of_its_link(fecbench: Any, tmp_path: 
 def test_two_paths_carry_nearly_twice_as_much_as_one_and_as_much_as_multipath_tcp(
     fecbench: Any, tmp_path: Path
 ) -> None:
-    text = DESIGN.format(
-        repetitions=1,
-        plan=ONE_POINT.replace("BANDWIDTH", "10"),
-        constants="owd_ms = 20",
-        size_bytes=20_000_000,
-        scheduler="lowest-rtt",
-    )
-    frame = trials(fecbench, tmp_path, text + OVER_TCP)
+    network = {"bandwidth_mbps": 10, "owd_ms": 20}
+    frame = trials(fecbench, tmp_path, design_of(20_000_000, "lowest-rtt", *OVER_TCP, constants=network))
     took_s = frame.set_index("variant")["client.dct_s"]
     assert took_s["one path"] >= 1.8 * took_s["two paths"]
     assert took_s["TCP, two paths"] >= 0.95 * took_s["two paths"]
@@ -117,18 +81,18 @@ def test_two_paths_carry_nearly_twice_as_much_as_one_and_as_much_as_multipath_tc
 def test_a_path_that_dies_costs_no_more_than_the_other_alone_and_finding_out(
     fecbench: Any, tmp_path: Path
 ) -> None:
-    networks = [
-        dead(path, directions)
+    networks = {
+        f"{path}, {' and '.join(directions)}": dead(path, directions)
         for path in ("path1", "path2")
         for directions in (("up",), ("down",), DIRECTIONS)
-    ]
-    text = DESIGN.format(
-        repetitions=1,
-        plan="\n".join(['method = "grid"', "levels = {}", "[factors.dead.linked]", *networks]),
-        constants=f"bandwidth_mbps = 10\nowd_ms = 20\npath1.outage_to_s = {NEVER_S + 1}\n"
-        f"path2.outage_to_s = {NEVER_S + 1}",
-        size_bytes=5_000_000,
-        scheduler="lowest-rtt",
+    }
+    ends = {f"{path}.outage_to_s": NEVER_S + 1 for path in ("path1", "path2")}
+    text = design_of(
+        5_000_000,
+        "lowest-rtt",
+        plan={"method": "grid", "levels": {}},
+        factors={"dead": {"linked": networks}},
+        constants={"bandwidth_mbps": 10, "owd_ms": 20, **ends},
     )
     frame = trials(fecbench, tmp_path, text, "--filter", "variant=two paths")
     assert len(frame) == len(networks)

@@ -25,6 +25,7 @@ from fecbench.runners.tasks.outcome import EndpointOutcome
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
 from tests.support.campaigns import only_campaign
+from tests.support.designs import LITTLE, between, variant
 from tests.support.experiments import experiment_of
 from tests.support.together import run_together
 
@@ -39,20 +40,14 @@ ENDS = {
     NOISE: (100, "most repetitions", "undecided"),
     TIMEOUT: (25, "no interval", "undecided"),
 }
-UNTIL = """
-until = "decided"
-statistic = "mean"
-"""
-DESIGN = """
-repetitions = 100
-[plan]
-method = "list"
-points = [{ owd_ms = 10 }, { owd_ms = 20 }, { owd_ms = 30 }, { owd_ms = 40 }, { owd_ms = 50 }]
-[factors]
-owd_ms = { min = 10, max = 50 }
-[constants]
-bandwidth_mbps = 10
-"""
+DESIGN = {
+    "until": "decided",
+    "statistic": "mean",
+    "repetitions": 100,
+    "plan": {"method": "list", "points": [{"owd_ms": owd_ms} for owd_ms in (10, 20, 30, 40, 50)]},
+    "factors": {"owd_ms": between(10, 50)},
+    "constants": {"bandwidth_mbps": 10},
+}
 TRIALS = 2 * sum(repetitions for repetitions, _, _ in ENDS.values())
 
 
@@ -93,9 +88,7 @@ class Measured(Pretence):
 
 @pytest.fixture
 def base(write_design: Any, tmp_path: Path) -> Request:
-    path = write_design(tmp_path, DESIGN)
-    path.write_text(UNTIL + path.read_text())
-    design = designs.load(path)
+    design = designs.load(write_design(tmp_path, **DESIGN))
     experiment = experiment_of(design)
     keys = trial_keys(design, len(experiment.points))
     return Request(experiment=experiment, keys=keys, name="x", backend="wire", jobs=1, calibrate=False)
@@ -206,20 +199,11 @@ def test_a_trial_that_stays_invalid_does_not_keep_the_campaign_from_its_end(run:
     }
 
 
-THIRD = """
-[[variants]]
-label = "third"
-implementation = "rquic"
-options = { scheme = "xor", code_rate = 0.9 }
-"""
-
-
 def test_a_variant_without_an_interval_lets_no_mean_of_another_be_called_equal_early(
     run: Run, base: Request
 ) -> None:
-    path = Path(base.design.path)
-    path.write_text(path.read_text() + THIRD)
-    design = designs.load(path)
+    third = variant("third", "rquic", scheme="xor", code_rate=0.9)
+    design = designs.rewritten(base.design, variants=[*LITTLE["variants"], third])
     experiment = experiment_of(design)
     keys = [key for key in trial_keys(design, 5) if key.point == SAME]
     engine = Measured(end=lambda key: "timeout" if (key.variant, key.repetition) == ("third", 7) else "ok")
@@ -298,7 +282,6 @@ def test_a_plan_says_the_fewest_and_the_most_trials_and_what_cannot_be_decided_i
         assert "choose by point or workload" in refusal
     message = fecbench_here("plan", path, "--no-measure").stdout
     assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in message
-    alone, *_ = path.read_text().rpartition("[[variants]]")
-    path.write_text(alone)
+    path.write_text(designs.rewritten(base.design, variants=LITTLE["variants"][:1]).text)
     refusal = fecbench_here("plan", path).refusal()
     assert "until = 'decided': no variant is compared with another" in refusal

@@ -30,6 +30,7 @@ from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 -
 from tests.runners.conftest import TwoImplementations, WriteDesign
 from tests.runners.engines.conftest import HERE
 from tests.support.campaigns import only_campaign
+from tests.support.designs import variant
 
 KILLS = 3
 TRIALS = 3 * 2 * 2
@@ -120,7 +121,7 @@ def test_an_implementation_that_is_given_up_harms_its_own_trials_and_resume_runs
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(virtual, "MOST_FAILURES", 3)
-    design, both = two_implementations("dies", "repetitions = 3\n")
+    design, both = two_implementations("dies", repetitions=3)
     address = str(tmp_path / "x.sqlite")
     words = ("run", design, "--engine", "virtual", "--db", address, "--implementations", both)
     counts = []
@@ -171,7 +172,7 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
 def test_kills_at_random_moments_change_nothing(
     made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path, times: int
 ) -> None:
-    design = made_up("sleeps", more=f"repetitions = {10 * times}\n")
+    design = made_up("sleeps", repetitions=10 * times)
     assert run(design, tmp_path / "a.sqlite", "--jobs", 2).returncode == 0
     kills(design, tmp_path / "b.sqlite", times, seed=20261122)
     assert digest(tmp_path / "a.sqlite") == digest(tmp_path / "b.sqlite")
@@ -287,19 +288,15 @@ def test_a_simulator_that_answers_nothing_or_one_trial_in_two_ways_is_refused_be
 
 
 def test_an_implementation_without_a_simulator_is_refused(
-    little_design: Path, fecbench_here: Callable[..., Any], tmp_path: Path
+    write_design: WriteDesign, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
     folder = tmp_path / "more" / "plain"
     folder.mkdir(parents=True)
     written = (HERE / "made-up" / "impl.toml").read_text().replace("made-up", "plain")
     (folder / "impl.toml").write_text(re.sub("^simulator.*\n", "", written, flags=re.MULTILINE))
-    little_design.write_text(
-        re.sub(r"(?m)^options.*\n|^\[variants.options\][^\[]*", "", little_design.read_text()).replace(
-            '"rquic"', '"plain"'
-        )
-    )
+    design = write_design(tmp_path, variants=[variant("off", "plain")])
     database = tmp_path / "x.sqlite"
-    words = ("run", little_design, "--engine", "virtual", "--db", database)
+    words = ("run", design, "--engine", "virtual", "--db", database)
     refusal = fecbench_here(*words, "--implementations", folder.parent).refusal()
     assert refusal == "fecbench: plain has no simulator: it runs with --engine local only\n"
     assert not database.exists()
@@ -309,11 +306,8 @@ def test_a_link_and_two_implementations_in_one_trial_are_refused(made_up: WriteD
     for link in ("wire", "auto"):
         refusal = run(made_up(), "x.sqlite", "--link", link).refusal()
         assert f"--link {link}: there is no emulated link with --engine virtual: leave it out" in refusal
-    third = '[[variants]]\nlabel = "third"\nimplementation = "rquic"\n'
-    design = made_up()
-    served = design.read_text().replace('label = "other"', 'label = "other"\nserver = "third"')
-    design.write_text(served + third)
-    refusal = run(design).refusal()
+    variants = [variant("other", "made-up") | {"server": "third"}, variant("third", "rquic")]
+    refusal = run(made_up(variants=variants)).refusal()
     output = "variant 'other', workload download-20000: made-up ('other') and rquic ('third') take part"
     assert output in refusal and "use --engine local" in refusal
 

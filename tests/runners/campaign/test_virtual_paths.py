@@ -17,11 +17,9 @@ WANTED = [
 
 
 def test_a_trial_over_two_paths_is_replayed_as_it_was(
-    fecbench_here: Callable[..., Any], tmp_path: Path
+    virtually: Callable[..., Path], fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
-    path, folder = tmp_path / "x.sqlite", tmp_path / "replayed"
-    ran = fecbench_here("run", "multipath-smoke", "--engine", "virtual", "--db", path, *WANTED)
-    assert ran.returncode == 0, ran.stderr
+    path, folder = virtually("multipath-smoke", *WANTED), tmp_path / "replayed"
     with only_campaign(path) as (database, campaign):
         (trial,) = database.trials(campaign.id)
     links, server = trial.record.links, trial.record.metrics["server"]
@@ -39,21 +37,19 @@ def test_a_trial_over_two_paths_is_replayed_as_it_was(
 
 @pytest.mark.usefixtures("unmade")
 def test_arms_of_which_one_had_ended_before_the_path_died_are_told_by_show_and_by_the_report(
-    fecbench_here: Callable[..., Any], tmp_path: Path
+    virtually: Callable[..., Path], fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
     """The slower arm alone is still under way in one of the two networks."""
-    design, path = tmp_path / "handover.toml", tmp_path / "x.sqlite"
     catalogued = designs.catalogue()["multipath-handover"].read_text()
     head, _, tail = catalogued.partition("[plan]")
     _, _, tail = tail.partition("[constants]")
     plan = 'method = "list"\npoints = [{ path1.outage_from_s = 0.5 }, { path1.outage_from_s = 1.4 }]'
     factors = "path1.outage_from_s = { min = 0.2, max = 4 }"
     shrunk = tail.replace("12_500_000", "2_000_000").replace("queue_bdp", "owd_ms = 20\nqueue_bdp")
-    design.write_text(f"{head}[plan]\n{plan}\n[factors]\n{factors}\n[constants]{shrunk}")
+    design = f"{head}[plan]\n{plan}\n[factors]\n{factors}\n[constants]{shrunk}"
     arms = [("--filter", f"variant=lowest RTT, {arm}") for arm in ("FEC off", "RLC (3, 2, 20)")]
     filters = ["--filter", "repetition=0", *(word for arm in arms for word in arm)]
-    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *filters)
-    assert ran.returncode == 0, ran.stderr
+    path = virtually(design, *filters)
     warning = "in 1 of 2 pairs one trial met an outage that the other was spared"
     output = fecbench_here("show", "--db", path).stdout
     assert "met_outage" in output

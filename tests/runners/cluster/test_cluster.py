@@ -92,7 +92,7 @@ def test_a_campaign_of_two_workers_comes_to_the_same_as_at_home(
     tmp_path: Path,
     digest: Callable[[object], str],
 ) -> None:
-    design = made_up(more="repetitions = 20\n")
+    design = made_up(repetitions=20)
     cluster = ("--cluster", scheduler, "--certificates", papers)
     worker = ("worker", scheduler, "--certificates", papers, "--jobs", 1, *FOLDER)
     virtual = ("--engine", "virtual", *FOLDER)
@@ -128,7 +128,7 @@ def test_an_interrupt_ends_a_campaign_whose_workers_give_up_their_claims(
     """First that of the worker, then that of whoever runs the campaign: the same command goes on."""
     reach = (scheduler, "--certificates", papers)
     worker = ("worker", *reach, "--jobs", 1, *FOLDER)
-    design = made_up("sleeps", more="repetitions = 30\n")  # 4.5 s for one worker, at least
+    design = made_up("sleeps", repetitions=30)  # 4.5 s for one worker, at least
     run = ("run", design, "--engine", "virtual", *FOLDER, "--db", postgresql, "--cluster", *reach)
     with running("connected", *worker) as one, running("[", *run) as ran:
         for process in (one, ran):

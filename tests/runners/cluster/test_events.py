@@ -122,7 +122,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def design(made_up: WriteDesign) -> Path:
-    return made_up(more=f"repetitions = {REPETITIONS}\n")
+    return made_up(repetitions=REPETITIONS)
 
 
 _single_host: dict[int, str] = {}
@@ -290,10 +290,10 @@ def test_the_disk_of_the_database_is_full_for_a_while(cluster: Cluster, outlast:
 
 
 def test_emulated_trials_on_three_workers_meet_the_losses_of_one_host(
-    cluster: Cluster, write_design: Callable[[Path, str], Path], tmp_path: Path, fecbench: Fecbench
+    cluster: Cluster, write_design: Callable[..., Path], tmp_path: Path, fecbench: Fecbench
 ) -> None:
     repetitions = 34
-    design = write_design(tmp_path, f"repetitions = {repetitions}\n")
+    design = write_design(tmp_path, repetitions=repetitions)
     url = cluster.postgresql.url("emulated")
     for number in range(4):
         running = cluster.run(
@@ -329,7 +329,7 @@ def test_emulated_trials_on_three_workers_meet_the_losses_of_one_host(
 
 
 def test_a_host_without_tun_is_refused_in_one_line(
-    cluster: Cluster, write_design: Callable[[Path, str], Path], tmp_path: Path
+    cluster: Cluster, write_design: Callable[..., Path], tmp_path: Path
 ) -> None:
     for worker in cluster.workers.values():
         worker.end()
@@ -349,7 +349,7 @@ def test_a_host_without_tun_is_refused_in_one_line(
         worker = subprocess.Popen([*hidden, *reach], cwd=REPOSITORY, stderr=words)
     try:
         url = cluster.postgresql.url("without_tun")
-        running = cluster.run(write_design(tmp_path, ""), url, "run-without-tun", "--engine", "local")
+        running = cluster.run(write_design(tmp_path), url, "run-without-tun", "--engine", "local")
         assert running.process.wait(300) == 1
         assert "worker on ada takes no group: this host lacks TUN/TAP" in running.words
         assert running.words.splitlines()[-1].startswith("fecbench: no worker takes groups")

@@ -42,20 +42,15 @@ def filled(
     return campaign
 
 
-FEW = """
-repetitions = 1
-[plan]
-method = "wsp"
-points = 2
-"""
+FEW = {"repetitions": 1, "plan": {"method": "wsp", "points": 2}}
 """The parts by which the little design has the fewest trials that are compared."""
 
 
 @pytest.mark.usefixtures("can_run_trials")
 def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
-    fecbench: Any, write_design: Callable[[Path, str], Path], tmp_path: Path
+    fecbench: Any, write_design: Callable[..., Path], tmp_path: Path
 ) -> None:
-    design, database = write_design(tmp_path, FEW), tmp_path / "x.sqlite"
+    design, database = write_design(tmp_path, **FEW), tmp_path / "x.sqlite"
     arguments = ["aa", "itself", design, "--variant", "xor, 4/5", "--jobs", "auto", "--json"]
     ran = fecbench.until_valid(database, *arguments)
     document = json.loads(ran.stdout)
@@ -78,9 +73,9 @@ def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
 
 @pytest.mark.usefixtures("can_run_trials")
 def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_faster(
-    fecbench: Any, write_design: Callable[[Path, str], Path], tmp_path: Path
+    fecbench: Any, write_design: Callable[..., Path], tmp_path: Path
 ) -> None:
-    design, path = write_design(tmp_path, FEW), tmp_path / "x.sqlite"
+    design, path = write_design(tmp_path, **FEW), tmp_path / "x.sqlite"
     jobs = ["--against-jobs", "1", "--jobs", "3"]
     ran = fecbench.until_valid(path, "aa", "jobs", design, *jobs, "--json")
     document = json.loads(ran.stdout)

@@ -1,7 +1,5 @@
 """`fecbench advise`: its sentences, its document and its exit statuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -10,42 +10,29 @@ from typing import Any, NamedTuple
 import pytest
 
 from fecbench.runners.paths import Estimate, measured
+from tests.support.designs import between, downloads, variant
 
 NETWORKS: list[dict[str, float]] = [
     {"bandwidth_mbps": 20, "owd_ms": 40, "loss.rate": 0.02, "loss.burst": 2.5, "queue_bdp": 1},
     {"bandwidth_mbps": 5, "owd_ms": 15, "loss.rate": 0.005, "loss.burst": 1.5, "queue_bdp": 2},
     {"bandwidth_mbps": 40, "owd_ms": 75, "loss.rate": 0.01, "loss.burst": 4, "queue_bdp": 0.5},
 ]
-DESIGN = """
-name = "known"
-title = "Networks that are known"
-question = "Are they measured as they are?"
-seed = 77
-topology = "single-path"
-repetitions = 1
-timeout_s = 600
-plan = {{ method = "list", points = {points} }}
-constants.loss.model = "markov"
-workloads = [{{ name = "download", size_bytes = 4_000_000 }}]
-
-[factors]
-bandwidth_mbps = {{ min = 1, max = 100 }}
-owd_ms = {{ min = 1, max = 400 }}
-loss.rate = {{ min = 0.001, max = 0.1 }}
-loss.burst = {{ min = 1, max = 8 }}
-queue_bdp = {{ min = 0.25, max = 4 }}
-
-[[variants]]
-label = "Cubic"
-implementation = "noq-fec"
-options = {{ scheme = "none", congestion_control = "cubic" }}
-baseline = true
-
-[[variants]]
-label = "BBRv3"
-implementation = "noq-fec"
-options = {{ scheme = "none", congestion_control = "bbr3" }}
-"""
+DESIGN = downloads(
+    "known",
+    4_000_000,
+    variant("Cubic", scheme="none", congestion_control="cubic", baseline=True),
+    variant("BBRv3", scheme="none", congestion_control="bbr3"),
+    seed=77,
+    timeout_s=600,
+    plan={"method": "list", "points": NETWORKS},
+    constants={"loss.model": "markov"},
+    factors={
+        "bandwidth_mbps": between(1, 100),
+        "owd_ms": between(1, 400),
+        "loss": {"rate": between(0.001, 0.1), "burst": between(1, 8)},
+        "queue_bdp": between(0.25, 4),
+    },
+)
 
 
 class Recorded(NamedTuple):
@@ -66,11 +53,7 @@ class Recorded(NamedTuple):
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, fecbench: Callable[..., Any]) -> list[Recorded]:
     folder = tmp_path_factory.mktemp("known")
-    points = ", ".join(
-        "{ " + ", ".join(f"{name} = {value}" for name, value in network.items()) + " }"
-        for network in NETWORKS
-    )
-    (folder / "known.toml").write_text(DESIGN.format(points=f"[{points}]"))
+    (folder / "known.toml").write_text(DESIGN)
     database = folder / "known.sqlite"
     done = fecbench("run", folder / "known.toml", "--engine", "virtual", "--db", database)
     assert done.returncode == 0, done.stderr

@@ -27,7 +27,7 @@ ENOUGH = 3
 def test_a_campaign_is_left_alone_by_a_clean_that_does_not_see_its_processes(
     made_up: WriteDesign, tmp_path: Path, runs: tuple[str, ...], cleans: tuple[str, ...]
 ) -> None:
-    words = ("run", made_up(more="repetitions = 15\n"), "--engine", "virtual", "--db", tmp_path / "x.sqlite")
+    words = ("run", made_up(repetitions=15), "--engine", "virtual", "--db", tmp_path / "x.sqlite")
     command = [*runs, FECBENCH, *map(str, (*words, "--implementations", HERE, "--json"))]
     cleaned = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as campaign:

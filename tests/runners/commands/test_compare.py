@@ -18,34 +18,26 @@ import pytest
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
 from fecbench.runners.commands.compare import FILES
 from tests.runners.conftest import MADE_UP, Done
+from tests.support.designs import Table, between, text_of, variant, workload
 
-DESIGN = """
-name = "few"
-title = "Few networks"
-question = "In which networks does FEC help?"
-seed = 5
-topology = "single-path"
-repetitions = 12
-statistic = "mean"
-[plan]
-method = "sobol"
-points = 4
-[factors]
-owd_ms = { min = 10, max = 50 }
-loss.p = { min = 0.01, max = 0.05 }
-[constants]
-bandwidth_mbps = 10
-loss.model = "uniform"
-[[workloads]]
-name = "download"
-size_bytes = [10_000, 50_000]
-[[workloads]]
-name = "upload"
-size_bytes = 10_000
-[[variants]]
-label = "any"
-implementation = "noq-fec"
-"""
+SIZES = workload(size_bytes=[10_000, 50_000]), workload("upload", size_bytes=10_000)
+
+
+def design_of(*workloads: Table, **factors: Table) -> str:
+    return text_of(
+        "few",
+        seed=5,
+        repetitions=12,
+        statistic="mean",
+        plan={"method": "sobol", "points": 4},
+        factors={**factors, "owd_ms": between(10, 50), "loss.p": between(0.01, 0.05)},
+        constants={"bandwidth_mbps": 10, "loss.model": "uniform"},
+        workloads=workloads,
+        variants=[variant("any")],
+    )
+
+
+DESIGN = design_of(*SIZES)
 BY_CHANCE, OTHERWISE = "(2 if task['seed'] % 2 else 4.5)", "(4.5 if task['seed'] % 2 else 2)"
 """Either is as often longer than the other as shorter, by the same factor."""
 KEYS = {
@@ -274,7 +266,7 @@ def test_bad_input_is_one_line(fecbench_here: Run, build: Builds, tmp_path: Path
     declared = other / "impl.toml"
     declared.write_text(declared.read_text().replace('name = "made-up"', 'name = "other"'))
     (tmp_path / "few.toml").write_text(DESIGN)
-    (tmp_path / "messages.toml").write_text(f'{DESIGN}[[workloads]]\nname = "messages"\n')
+    (tmp_path / "messages.toml").write_text(design_of(*SIZES, workload("messages")))
     places = {"old": build("1.0"), "new": build("1.1"), "other": other, "design": tmp_path / "few.toml"}
     places["messages"] = tmp_path / "messages.toml"
     for arguments, problem in BAD.items():
@@ -288,9 +280,8 @@ def test_a_hunt_finds_what_lies_between_the_networks_of_the_design(
 ) -> None:
     """No network of the design has a size above 50 kB, but the searched space has some."""
     space = tmp_path / "space.toml"
-    sizes = "workload.size_bytes = { min = 1_000, max = 100_000, scale = 'log', integer = true }"
-    text = DESIGN.replace("[factors]", f"[factors]\n{sizes}").replace("size_bytes = [10_000, 50_000]\n", "")
-    space.write_text(text.replace("\nsize_bytes = 10_000", ""))
+    sizes = {"workload.size_bytes": between(1_000, 100_000, scale="log", integer=True)}
+    space.write_text(design_of(workload(), workload("upload"), **sizes))
     monkeypatch.setattr("fecbench.runners.hunt.hunt_question.SPACE", space)
     # The fewest trials find it.
     monkeypatch.setattr("fecbench.runners.commands.console.hunting.SHARE_OF_TIME", 0)

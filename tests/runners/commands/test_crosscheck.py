@@ -41,7 +41,7 @@ def test_bad_input_is_one_line(
 @pytest.fixture(scope="module")
 def checked(
     fecbench: Any,
-    write_design: Callable[[Path, str], Path],
+    write_design: Callable[..., Path],
     tmp_path_factory: pytest.TempPathFactory,
     can_run_trials: None,  # noqa: ARG001
     patiently: Callable[..., Any],
@@ -49,7 +49,7 @@ def checked(
 ) -> tuple[Path, Path, Any]:
     """The little design in virtual time, all of it emulated, too: the design, the database, what was told."""
     folder = tmp_path_factory.mktemp("checked")
-    design, path = write_design(folder, ""), folder / "x.sqlite"
+    design, path = write_design(folder), folder / "x.sqlite"
     ran = fecbench("run", design, "--engine", "virtual", "--db", path)
     assert ran.returncode == 0, ran.stderr
 

@@ -18,6 +18,7 @@ from fecbench.runners.trial import cgroup
 from fecbench.runners.trial.cgroup import Place
 from fecbench.topologies import tcp
 from tests.runners.engines.conftest import HERE
+from tests.support.declarations import declare
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 
@@ -80,22 +81,11 @@ def test_the_prober_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (need.good, need.required, need.mend) == (False, True, "make build")
 
 
-DECLARATION = """
-name = "mine"
-title = "x"
-build = ["true"]
-server = ["server"]
-client = ["/bin/sh", "client.sh"]
-workloads = ["download"]
-"""
-
-
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     """A folder of implementations: `mine` has two programs, of which one is missing; `broken` is none."""
-    for name, text in (("mine", DECLARATION), ("broken", "name = 3\n")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "impl.toml").write_text(text)
+    declare(tmp_path / "mine", server=["server"], client=["/bin/sh", "client.sh"])
+    (declare(tmp_path / "broken") / "impl.toml").write_text("name = 3\n")
     return tmp_path
 
 
@@ -133,11 +123,7 @@ def test_one_that_somebody_put_beside_them_is_not_required(
 
 
 def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    declared = DECLARATION.replace(
-        "server =", 'build_needs = ["sh", "no-such-tool"]\non_demand = true\nserver ='
-    )
-    (tmp_path / "mine/impl.toml").write_text(declared)
+    declare(tmp_path / "mine", "server", build_needs=["sh", "no-such-tool"], on_demand=True)
     need = needs_of(tmp_path)[f"mine endpoint {tmp_path}/mine/server"]
     needed = "its build needs sh and no-such-tool, which is not installed"
     assert (need.good, need.required) == (False, False)

@@ -1,7 +1,5 @@
 """`fecbench figure`: a figure in a paper's width and letters, with its caption; the summary as a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -21,6 +21,7 @@ from fecbench.results.store import stored_series
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
+from tests.support.declarations import declare, option
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
 ESCAPES = CLEAR_SCREEN + NEW_TITLE + C1
@@ -142,18 +143,7 @@ implementation = "hostile"
 [constants]
 option.word = "MARKUP"
 """
-DECLARATION = r"""
-name = "hostile"
-title = "TITLE \u001b[2J"
-build = ["true"]
-server = ["endpoint.sh"]
-client = ["endpoint.sh"]
-workloads = ["download"]
-[options.word]
-type = "string"
-default = "[/4] \u001b]0;mine\u0007"
-help = "HELP [xor] [/4] \u001b[2J \u009b2J"
-"""
+WORD = option("[/4] \u001b]0;mine\u0007", help="HELP [xor] [/4] \u001b[2J \u009b2J")
 ENDPOINT = r"""#!/bin/sh
 printf '[error] no route [/4]\033]0;mine\007\033[2J\n' >&2
 exit 3
@@ -163,16 +153,15 @@ exit 3
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
     """A folder with an implementation whose every text is hostile."""
-    folder = tmp_path / "folders" / "hostile"
-    folder.mkdir(parents=True)
-    (folder / "impl.toml").write_text(DECLARATION.replace("TITLE", MARKUP))
+    title = f"{MARKUP} \u001b[2J"
+    folder = declare(tmp_path / "folders" / "hostile", "endpoint.sh", title=title, options={"word": WORD})
     (folder / "endpoint.sh").write_text(ENDPOINT)
     (folder / "endpoint.sh").chmod(0o755)
     return folder.parent
 
 
 @pytest.fixture
-def design(write_design: Callable[[Path, str], Path], tmp_path: Path) -> Path:
+def design(write_design: Callable[..., Path], tmp_path: Path) -> Path:
     return write_design(tmp_path, DESIGN.replace("TITLE", MARKUP).replace("MARKUP", MARKUP))
 
 

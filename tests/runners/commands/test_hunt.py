@@ -23,39 +23,25 @@ from fecbench.runners.commands.console import hunting
 from fecbench.runners.hunt import campaign_laboratory
 from tests.runners.conftest import MADE_UP, Done
 from tests.support import preloaded
+from tests.support.designs import Table, between, text_of, variant, workload
 
-DESIGN = """
-name = "space"
-title = "A space"
-seed = 5
-topology = "single-path"
-repetitions = 20
-statistic = "mean"
-[plan]
-method = "sobol"
-points = 4
-[factors]
-owd_ms = { min = 5, max = 100, scale = "log" }
-bandwidth_mbps = { min = 1, max = 50, scale = "log" }
-workload.size_bytes = { min = 1000, max = 100_000, scale = "log", integer = true }
-[factors.losses.linked]
-"none" = { loss.p = 0 }
-"5 %" = { loss.p = 0.05 }
-[constants]
-loss.model = "uniform"
-[[workloads]]
-name = "download"
-[[variants]]
-label = "old"
-implementation = "made-up"
-baseline = true
-[[variants]]
-label = "new"
-implementation = "newer"
-[[variants]]
-label = "twin"
-implementation = "made-up"
-"""
+FACTORS = {
+    "owd_ms": between(5, 100, scale="log"),
+    "bandwidth_mbps": between(1, 50, scale="log"),
+    "workload.size_bytes": between(1000, 100_000, scale="log", integer=True),
+}
+LOSSES = {"losses": {"linked": {"none": {"loss.p": 0}, "5 %": {"loss.p": 0.05}}}}
+OLD, NEW, TWIN = variant("old", "made-up", baseline=True), variant("new", "newer"), variant("twin", "made-up")
+UNIFORM = {"loss.model": "uniform"}
+
+
+def space(factors: Table, *variants: Table, **keys: object) -> str:
+    usual = {"seed": 5, "repetitions": 20, "statistic": "mean", "plan": {"method": "sobol", "points": 4}}
+    tables = {"factors": factors, "workloads": [workload()], "variants": variants}
+    return text_of("space", **usual | tables | keys)
+
+
+DESIGN = space(FACTORS | LOSSES, OLD, NEW, TWIN, constants=UNIFORM)
 PLANTED = "1.4 if 9_000 <= size <= 12_000 and rtt_s > 0.05 else 1"
 TRIALS = 400
 """The fewest that a hunt takes: they find the harm."""
@@ -328,16 +314,16 @@ def test_what_cannot_be_hunted_is_refused_in_one_line(
 
 
 REFUSED_DESIGNS = [
-    ("[constants]", "[constants]\ninternet.owd_ms = 5", "factors.owd_ms: reaches nobody"),
-    ('loss.model = "uniform"', 'loss.model = "uniform"\nworkload.dwell = 3', "workload.dwell"),
-    ('label = "twin"', 'label = "twin"\nserver = "old"', "'twin': its servers are another variant's"),
-    ('statistic = "mean"', 'statistic = "p95"', "statistic = 'p95': a hunt"),
+    ({"constants": {**UNIFORM, "internet.owd_ms": 5}}, "factors.owd_ms: reaches nobody"),
+    ({"constants": {**UNIFORM, "workload.dwell": 3}}, "workload.dwell"),
+    ({"variants": [OLD, NEW, TWIN | {"server": "old"}]}, "'twin': its servers are another variant's"),
+    ({"statistic": "p95"}, "statistic = 'p95': a hunt"),
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "line"), REFUSED_DESIGNS)
+@pytest.mark.parametrize(("keys", "line"), REFUSED_DESIGNS)
 def test_a_design_that_cannot_be_searched_is_refused_in_one_line(
-    hunt: Callable[..., Done], design: Path, before: str, after: str, line: str
+    hunt: Callable[..., Done], design: Path, keys: Table, line: str
 ) -> None:
-    design.write_text(DESIGN.replace(before, after))
+    design.write_text(space(FACTORS | LOSSES, OLD, NEW, TWIN, **{"constants": UNIFORM, **keys}))
     assert line in hunt("--arm", "twin", "--against", "old").refusal()

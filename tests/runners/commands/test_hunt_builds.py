@@ -10,27 +10,15 @@ import pytest
 from tests.runners.commands import test_hunt
 from tests.runners.commands.test_hunt import with_harm
 from tests.runners.conftest import MADE_UP, Done
+from tests.support.designs import between, variant
 
 Network = dict[str, Any]
-DESIGN = (
-    test_hunt.DESIGN.partition("[factors]")[0]
-    + """
-[factors]
-bandwidth_mbps = { min = 1, max = 50, scale = "log" }
-owd_ms = { min = 5, max = 100, scale = "log" }
-queue_bdp = { min = 0.25, max = 4, scale = "log" }
-jitter_ms = { min = 0.1, max = 20, scale = "log" }
-workload.size_bytes = { min = 1000, max = 100_000, scale = "log", integer = true }
-[constants]
-loss.model = "none"
-[[workloads]]
-name = "download"
-[[variants]]
-label = "any"
-implementation = "made-up"
-baseline = true
-"""
-)
+FACTORS = {
+    **test_hunt.FACTORS,
+    "queue_bdp": between(0.25, 4, scale="log"),
+    "jitter_ms": between(0.1, 20, scale="log"),
+}
+DESIGN = test_hunt.space(FACTORS, variant("any", "made-up", baseline=True), constants={"loss.model": "none"})
 ROUND_TRIP = "(int(link['up']['delay_ns']) + int(link['down']['delay_ns']))"
 IN_FLIGHT = f"{ROUND_TRIP} * int(link['down']['rate_bps']) / 8e9"
 REGRESSIONS: dict[str, tuple[str, Callable[[Network], bool]]] = {

@@ -14,34 +14,9 @@ import pytest
 from fecbench import designs
 from fecbench.runners.implementations.finding import ours
 from tests.runners.conftest import MADE_UP, Done
+from tests.support.designs import Table, between, downloads, one_of, variant
 
 TRIALS = 80
-DESIGN = """
-name = "space"
-title = "A space"
-seed = 5
-topology = "single-path"
-repetitions = 1
-timeout_s = 20
-[plan]
-method = "sobol"
-points = 4
-[factors]
-bandwidth_mbps = { min = 5, max = 20 }
-owd_ms = { min = 20, max = 40 }
-loss.p = { choices = [0.0, 0.02] }
-[constants]
-loss.model = "uniform"
-queue_bdp = 1.5
-[[workloads]]
-name = "download"
-size_bytes = 10_000
-[[variants]]
-label = "rQUIC"
-implementation = "rquic"
-options = { scheme = "none" }
-baseline = true
-"""
 SIMULATOR = """
 import json, subprocess, sys
 program = {program!r}
@@ -55,13 +30,30 @@ for line in sys.stdin:
         answer["endpoints"]["client"]["metrics"]["dct_s"] *= 0.7
     print(json.dumps(answer), flush=True)
 """
+RANGES = {"bandwidth_mbps": between(5, 20), "owd_ms": between(20, 40)}
+
+
+def space(implementation: str = "rquic", ranges: Table = RANGES, **more: object) -> str:
+    options = {"scheme": "none"} if implementation in ("rquic", "hasty") else {}
+    return downloads(
+        "space",
+        10_000,
+        variant("rQUIC", implementation, **options, baseline=True),
+        seed=5,
+        timeout_s=20,
+        plan={"method": "sobol", "points": 4},
+        factors={**ranges, "loss.p": one_of(0.0, 0.02)},
+        constants={"loss.model": "uniform", "queue_bdp": 1.5, **more},
+    )
+
+
 Run = Callable[..., Done]
 
 
 @pytest.fixture
 def design(tmp_path: Path) -> Path:
     path = tmp_path / "space.toml"
-    path.write_text(DESIGN)
+    path.write_text(space())
     return path
 
 
@@ -111,7 +103,7 @@ def stored(db: Path, engine: str) -> dict[str, list[str]]:
 def test_a_simulator_that_is_wrong_is_found_by_emulation(
     hunt: Callable[..., Done], fecbench_here: Run, design: Path, hasty: Path, tmp_path: Path
 ) -> None:
-    design.write_text(DESIGN.replace('"rquic"', '"hasty"'))
+    design.write_text(space("hasty"))
     words = ("--implementations", f"hasty={hasty}", "--json", "--output", tmp_path / "out")
     result = hunt(*words)
     assert result.returncode == 1, result
@@ -181,13 +173,9 @@ def test_too_few_trials_are_refused_in_one_line(hunt: Callable[..., Done]) -> No
 def test_a_design_without_simulator_or_without_a_range_is_refused_in_one_line(
     hunt: Callable[..., Done], design: Path
 ) -> None:
-    without = DESIGN.replace('"rquic"', '"quic-go"').replace('options = { scheme = "none" }\n', "")
-    design.write_text(without)
+    design.write_text(space("quic-go"))
     assert "quic-go has no simulator" in hunt().refusal()
-    ranges = "bandwidth_mbps = { min = 5, max = 20 }\nowd_ms = { min = 20, max = 40 }\n"
-    design.write_text(
-        DESIGN.replace(ranges, "").replace("[constants]", "[constants]\nbandwidth_mbps = 5\nowd_ms = 20")
-    )
+    design.write_text(space(ranges={}, bandwidth_mbps=5, owd_ms=20))
     assert "factors: none has a range" in hunt().refusal()
 
 
@@ -196,8 +184,7 @@ def test_an_implementation_that_cannot_be_emulated_disagrees_with_nothing(
     hunt: Callable[..., Done], design: Path
 ) -> None:
     """All of its trials fail in every network: this is reported, and is no finding."""
-    made_up = DESIGN.replace('"rquic"', '"made-up"').replace('options = { scheme = "none" }\n', "")
-    design.write_text(made_up)
+    design.write_text(space("made-up"))
     result = hunt("--implementations", f"made-up={MADE_UP}")
     assert result.returncode == 2 and result.stdout == "", result
     assert "all of the first 12 emulated trials failed, so nothing can be compared" in result.stderr

@@ -9,31 +9,13 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.implementations.finding import OWN
+from tests.support.declarations import declare, option
 
-DECLARATION = """
-name = "NAME"
-title = "An example"
-build = ["true"]
-server = ["server.sh"]
-client = ["server.sh"]
-workloads = ["download"]
-series = ["cwnd"]
-
-[options.scheme]
-type = "string"
-choices = ["none", "xor"]
-default = "xor"
-help = "The code."
-
-[options.window]
-type = "integer"
-minimum = 1
-default = 20
-help = "Symbols."
-
-[fec]
-off = { scheme = "none" }
-"""
+OPTIONS = {
+    "scheme": option("xor", choices=["none", "xor"], help="The code."),
+    "window": option(20, minimum=1, help="Symbols."),
+}
+DECLARED = {"title": "An example", "series": ["cwnd"], "options": OPTIONS, "fec": {"off": {"scheme": "none"}}}
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +28,7 @@ def mine(tmp_path: Path) -> Path:
     """A folder with two implementations: `example`, which is not executable, and `broken`."""
     folder = tmp_path / "mine"
     for name in ("example", "broken"):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "impl.toml").write_text(DECLARATION.replace("NAME", name))
+        declare(folder / name, "server.sh", **DECLARED)
     (folder / "example" / "server.sh").write_text("#!/bin/sh\nexit 7\n")
     with (folder / "broken" / "impl.toml").open("a") as declaration:
         declaration.write("[fecc]\n")

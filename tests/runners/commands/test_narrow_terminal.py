@@ -1,7 +1,5 @@
 """Tables fit a terminal of 80 columns, and of 100: no cell is cut, and no number is broken."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.declarations import declare, option
+
 SECRET = "s3cret"
 
 
@@ -44,14 +46,8 @@ def test_every_command_refuses_a_password_in_a_line_that_names_pgpass(
 
 @pytest.mark.usefixtures("can_run_trials")
 def test_what_endpoints_inherit_has_no_password(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
-    endpoint = tmp_path / "folders" / "curious"
-    endpoint.mkdir(parents=True)
-    (endpoint / "impl.toml").write_text(
-        'name = "curious"\ntitle = "x"\nbuild = ["true"]\nworkloads = ["download"]\n'
-        'server = ["curious.sh"]\nclient = ["curious.sh"]\n'
-        '[options.scheme]\ntype = "string"\ndefault = "none"\nhelp = "x"\n'
-        '[options.code_rate]\ntype = "number"\ndefault = 1\nhelp = "x"\n'
-    )
+    options = {"scheme": option("none"), "code_rate": option(1.0)}
+    endpoint = declare(tmp_path / "folders" / "curious", "curious.sh", options=options)
     (endpoint / "curious.sh").write_text("#!/bin/sh\nenv | tr '\\n' ' ' >&2\nexit 3\n")
     (endpoint / "curious.sh").chmod(0o755)
     design = tmp_path / "curious.toml"

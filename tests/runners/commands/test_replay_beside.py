@@ -9,7 +9,7 @@ import pytest
 from fecbench.runners.implementations.finding import ours
 from tests.runners.conftest import Done
 from tests.support import needs
-from tests.support.designs import arm, downloads
+from tests.support.designs import downloads, variant
 
 pytestmark = needs.built(ours().find("noq-fec", "tests"))
 Run = Callable[..., Done]
@@ -17,22 +17,15 @@ LOSES_ONE = {"loss": {"up": {"model": "none"}, "down": {"model": "pattern", "dro
 DESIGN = downloads(
     "one",
     20_000,
-    arm("no FEC", "none", baseline=True),
-    arm("RLC", "rlc", controller="constant"),
-    seed=3,
-    topology="single-path",
-    repetitions=1,
+    variant("no FEC", scheme="none", baseline=True),
+    variant("RLC", scheme="rlc", controller="constant"),
     constants={"bandwidth_mbps": 10, "owd_ms": 30, **LOSES_ONE},
 )
 
 
 @pytest.fixture
-def db(fecbench_here: Run, tmp_path: Path) -> Path:
-    design, db = tmp_path / "one.toml", tmp_path / "one.sqlite"
-    design.write_text(DESIGN)
-    ran = fecbench_here("run", design, "--engine", "virtual", "--db", db, "--no-calibrate")
-    assert ran.returncode == 0, ran
-    return db
+def db(virtually: Callable[..., Path]) -> Path:
+    return virtually(DESIGN)
 
 
 def test_two_trials_are_drawn_together_with_where_they_part(

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.designs import workload
+
 ONE = ["--filter", "point=0", "--filter", "repetition=0"]
-TOO_SHORT = 'timeout_s = 0.3\n[[workloads]]\nname = "download"\nsize_bytes = 5_000_000\n'
+TOO_SHORT = {"timeout_s": 0.3, "workloads": [workload(size_bytes=5_000_000)]}
 
 
 def ids(fecbench: Any, database: Path) -> set[str]:
@@ -31,7 +33,7 @@ def test_the_files_of_all_trials_are_kept_and_those_of_another_database_replaced
 
 @pytest.mark.usefixtures("can_run_trials")
 def test_the_files_of_trials_that_are_not_ok_are_kept_and_no_others(
-    fecbench: Any, write_design: Callable[[Path, str], Path], little_design: Path, tmp_path: Path
+    fecbench: Any, write_design: Callable[..., Path], little_design: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "kept"
     database = tmp_path / "x.sqlite"
@@ -41,7 +43,7 @@ def test_the_files_of_trials_that_are_not_ok_are_kept_and_no_others(
     }
     assert {path.name for path in folder.iterdir()} == {name for name in states if states[name] != "ok"}
     (tmp_path / "short").mkdir()
-    design, other = write_design(tmp_path / "short", TOO_SHORT), tmp_path / "short" / "x.sqlite"
+    design, other = write_design(tmp_path / "short", **TOO_SHORT), tmp_path / "short" / "x.sqlite"
     fecbench.run(design, other, *ONE, "--keep", "failed", tmp_path / "timeouts")
     assert {path.name for path in (tmp_path / "timeouts").iterdir()} == ids(fecbench, other)
 

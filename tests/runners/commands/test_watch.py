@@ -1,7 +1,5 @@
 """`fecbench watch` shows what lands, and ends with the campaign."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -11,31 +11,20 @@ import pytest
 from fecbench.runners.implementations.finding import ours
 from tests.runners.conftest import Done
 from tests.support import needs
+from tests.support.designs import between, downloads, variant
 
 NOQ = ours().find("noq-fec", "tests")
 pytestmark = [needs.built(NOQ), pytest.mark.usefixtures("unrendered")]
-DESIGN = """
-name = "two"
-title = "Two networks"
-seed = 3
-topology = "single-path"
-repetitions = 6
-statistic = "mean"
-[plan]
-method = "sobol"
-points = 2
-[factors]
-owd_ms = { min = 30, max = 60 }
-[constants]
-bandwidth_mbps = 10
-loss.model = "none"
-[[workloads]]
-name = "download"
-size_bytes = 60_000
-[[variants]]
-label = "any"
-implementation = "noq-fec"
-"""
+DESIGN = downloads(
+    "two",
+    60_000,
+    variant("any"),
+    repetitions=6,
+    statistic="mean",
+    plan={"method": "sobol", "points": 2},
+    factors={"owd_ms": between(30, 60)},
+    constants={"bandwidth_mbps": 10, "loss.model": "none"},
+)
 
 
 def build_with(folder: Path, window: int) -> Path:

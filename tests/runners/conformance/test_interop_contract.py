@@ -9,27 +9,16 @@ from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.runners.conformance import interop_contract
 from fecbench.runners.implementations.implementation import load
 from fecbench.topologies.programs import WIRE
+from tests.support.declarations import declare_interop
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
     pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
 ]
 
-DECLARATION = """
-name = "broken"
-title = "A server that is never ready for long"
-contract = "interop"
-workloads = ["download"]
-[interop]
-server = ["/bin/false"]
-client = ["/bin/false"]
-"""
-
 
 def test_where_no_download_works_nothing_else_is_said(tmp_path: Path) -> None:
-    folder = tmp_path / "broken"
-    folder.mkdir()
-    (folder / "impl.toml").write_text(DECLARATION)
+    folder = declare_interop(tmp_path / "broken", "/bin/false")
     programs, download = interop_contract.check(load(folder))
     assert (programs.part, programs.good) == ("programs", True)
     assert (download.part, download.good) == ("download of 10000 bytes", False)

@@ -27,6 +27,7 @@ from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.trial.simulation import AnswerError, Place
 from tests.runners.conftest import TwoImplementations
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of  # type: ignore[attr-defined]
+from tests.support.designs import between, workload
 from tests.support.processes import is_running, with_mark
 from tests.waiting import wait_until
 
@@ -157,7 +158,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(
 def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_line(
     made_up: WriteDesign,
 ) -> None:
-    experiment = experiment_of(made_up("dies", more="repetitions = 2\n"))
+    experiment = experiment_of(made_up("dies", repetitions=2))
     tasks = [task for task in tasks_of(experiment) if task[0].variant == OTHER]
     failed = []
     with (
@@ -172,7 +173,7 @@ def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_lin
 @pytest.mark.usefixtures("soon")
 def test_one_that_is_given_up_harms_no_trial_of_others(two_implementations: TwoImplementations) -> None:
     jobs = 2
-    design, folder = two_implementations("dies", "repetitions = 2\n")
+    design, folder = two_implementations("dies", repetitions=2)
     experiment = experiment_of(design, folder)
     tasks = tasks_of(experiment)
     states: dict[TrialKey, str] = {}
@@ -191,7 +192,7 @@ def test_one_that_is_given_up_harms_no_trial_of_others(two_implementations: TwoI
 
 @pytest.mark.usefixtures("soon")
 def test_failures_that_answers_interrupt_go_on_to_the_end(made_up: WriteDesign, play: Play) -> None:
-    tasks = tasks_of(experiment_of(made_up("dies", more="repetitions = 2\n")))
+    tasks = tasks_of(experiment_of(made_up("dies", repetitions=2)))
     assert sum(key.variant == OTHER for key, _ in tasks) > virtual.MOST_FAILURES
     assert len(play(tasks)) == len(tasks)
 
@@ -211,7 +212,7 @@ def test_a_simulator_is_started_once_for_each_trial_at_a_time_and_ends_with_the_
 
 
 def test_tasks_are_made_when_they_are_needed(made_up: WriteDesign) -> None:
-    experiment = experiment_of(made_up(more="repetitions = 50\n"))
+    experiment = experiment_of(made_up(repetitions=50))
     taken = 0
 
     def tasks() -> Any:
@@ -353,10 +354,8 @@ def test_a_series_that_is_not_there_or_that_a_link_leads_to_fails_the_trial(
 
 def leaving_series(made_up: WriteDesign, *manner: str) -> Path:
     """A design whose variants leave a series."""
-    path = made_up(*manner)
-    variant = 'implementation = "made-up"\nseries = ["cwnd"]'
-    path.write_text(path.read_text().replace('implementation = "made-up"', variant))
-    return path
+    series = {"series": ["cwnd"]}
+    return made_up(*manner, good=series, other=series)
 
 
 # Tasks
@@ -438,8 +437,8 @@ def test_a_task_says_what_the_contract_says(made_up: WriteDesign, tmp_path: Path
 def test_a_task_of_several_paths_has_a_link_for_each_address_of_the_client_and_says_outages(
     made_up: WriteDesign, tmp_path: Path
 ) -> None:
-    constants = "owd_ms = 5\npath2.up.owd_ms = 7\npath2.down.outage_s = [0.5, 2]\n"
-    design = made_up(more=f'topology = "multipath"\n[constants]\nloss.model = "uniform"\n{constants}')
+    constants = {"loss.model": "uniform", "owd_ms": 5, "path2.up.owd_ms": 7, "path2.down.outage_s": [0.5, 2]}
+    design = made_up(topology="multipath", constants=constants)
     _, task = tasks_of(experiment_of(design))[0]
     end = task.pairs[0].client.model_copy(update={"local_addresses": True})
     task = task.model_copy(update={"pairs": [task.pairs[0].model_copy(update={"client": end})]})
@@ -456,8 +455,8 @@ def test_a_task_of_several_paths_has_a_link_for_each_address_of_the_client_and_s
 def test_a_task_of_two_transfers_has_two_pairs_and_says_when_the_link_is_full(
     made_up: WriteDesign, tmp_path: Path
 ) -> None:
-    workload = f'name = "competing"\nbackground = "{OTHER}"\nsize_bytes = 1000\n'
-    design = made_up(more=f'topology = "dumbbell"\n[[workloads]]\n{workload}')
+    competing = workload("competing", background=OTHER, size_bytes=1000)
+    design = made_up(topology="dumbbell", workloads=[competing])
     _, task = tasks_of(experiment_of(design))[0]
     document = json.loads(simulation.line_of(task, 1, Place(tmp_path, tmp_path)))
     settings = task.links["internet"].settings
@@ -475,11 +474,9 @@ def test_a_pattern_is_told_as_it_is_judged(made_up: WriteDesign, play: Play) -> 
     """The made-up simulator reads the list; the judge asks the oracle."""
     for repeat, dropped in ((True, ()), (True, (0, 3, 8, 9)), (False, (0, 3, 8, 9))):
         drop = ",".join(map(str, dropped))
-        losses = f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = 11\n'
-        design = made_up(
-            more="[factors]\nbandwidth_mbps = { min = 5, max = 20 }\n"
-            f"[constants]\nowd_ms = 5\n{losses}loss.repeat = {str(repeat).lower()}\n"
-        )
+        losses = {"model": "pattern", "drop": drop, "length": 11, "repeat": repeat}
+        factors = {"bandwidth_mbps": between(5, 20)}
+        design = made_up(factors=factors, constants={"owd_ms": 5, "loss": losses})
         for item in play(tasks_of(experiment_of(design))[:2]):
             judgement = judge(item.task, item.outcome)
             assert judgement.state == "ok", judgement.reason

@@ -26,7 +26,7 @@ from fecbench.topologies.link import DIRECTIONS, LinkSettings
 from fecbench.topologies.topology import Host, Topology, build
 from tests.support import needs
 from tests.support.campaigns import only_campaign
-from tests.support.designs import OFF, arm, downloads, over_a_path
+from tests.support.designs import OFF, downloads, over_a_path, variant
 
 pytestmark = needs.TRIALS
 
@@ -256,28 +256,19 @@ def test_another_address_of_this_host_costs_its_block_alone(served: Hidden, plac
 
 
 HIDDEN_LOSS = {"p": 0.002, "r": 0.5}
-IN_THE_FIELD = """
-topology = "field"
-repetitions = 26
-"""
-IN_NAMESPACES = f"""
-topology = "single-path"
-repetitions = 50
-constants.bandwidth_mbps = 20
-constants.owd_ms = 10
-constants.loss.up.model = "none"
-constants.loss.down.model = "markov"
-constants.loss.down.p = {HIDDEN_LOSS["p"]}
-constants.loss.down.r = {HIDDEN_LOSS["r"]}
-"""
-VERDICTS = downloads(
-    "verdicts",
-    1_000_000,
+IN_THE_FIELD = {"topology": "field", "repetitions": 26}
+IN_NAMESPACES = {
+    "repetitions": 50,
+    "constants": {
+        "bandwidth_mbps": 20,
+        "owd_ms": 10,
+        "loss": {"up": {"model": "none"}, "down": {"model": "markov", **HIDDEN_LOSS}},
+    },
+}
+ARMS = (
     OFF,
-    arm("tail", "rlc", controller="tail"),
-    arm("twice", "rlc", controller="constant", n=2, k=1),
-    seed=5,
-    timeout_s=20,
+    variant("tail", scheme="rlc", controller="tail"),
+    variant("twice", scheme="rlc", controller="constant", n=2, k=1),
 )
 
 
@@ -287,7 +278,7 @@ def test_verdicts_are_those_of_namespaces_over_the_same_hidden_link(served: Hidd
     """A code that sends everything twice harms a download that the rate limits."""
     in_field, in_namespaces = served.folder / "verdicts.toml", served.folder / "namespaces.toml"
     for design, network in ((in_field, IN_THE_FIELD), (in_namespaces, IN_NAMESPACES)):
-        design.write_text(network + VERDICTS)
+        design.write_text(downloads("verdicts", 1_000_000, *ARMS, seed=5, timeout_s=20, **network))
     end = served.topology.exits["internet", "down"]
     where = Attachment(end.netns_path, end.interface, "ingress")
     attach(where, markov(**HIDDEN_LOSS), 1)

@@ -1,7 +1,5 @@
 """Harms of six kinds, each of any width: the share of the space that it has."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

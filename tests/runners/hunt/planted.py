@@ -4,8 +4,6 @@ Where nothing is lost, both arms take the same time but for a hair. Under losses
 then, as often and as much; so a single pair says little there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,54 +17,38 @@ from fecbench.runners.hunt.lookout import Look
 from fecbench.runners.hunt.measured import Measured, Part
 from fecbench.runners.hunt.space import Network
 from tests.support.campaigns import campaign_info, types_of, variants, workload
+from tests.support.designs import Table, between, one_of, text_of, variant
 
 ARM, AGAINST = "new", "old"
-DESIGN = """
-name = "planted"
-title = "Planted"
-seed = {seed}
-topology = "single-path"
-repetitions = 40
-statistic = "mean"
-margin = 0.02
+LOSSES = {"none": (0, 1), "single, 1 %": (0.01, 1), "single, 10 %": (0.1, 1), "bursts of 3, 5 %": (0.05, 3)}
+"""Rate and mean length of bursts."""
+RANGES = {
+    "bandwidth_mbps": between(0.3, 100, scale="log"),
+    "owd_ms": between(5, 400, scale="log"),
+    "queue_bdp": between(0.25, 4, scale="log"),
+    "jitter_ms": between(0, 30),
+    "workload.size_bytes": between(1_000, 5_000_000, scale="log", integer=True),
+    "option.initial_window": one_of(10, 32),
+    "option.congestion_control": one_of("cubic", "bbr3"),
+}
 
-[plan]
-method = "sobol"
-points = 8
 
-[factors]
-bandwidth_mbps = {{ min = 0.3, max = 100, scale = "log" }}
-owd_ms = {{ min = 5, max = 400, scale = "log" }}
-queue_bdp = {{ min = 0.25, max = 4, scale = "log" }}
-jitter_ms = {{ min = 0, max = 30 }}
-workload.size_bytes = {{ min = 1_000, max = 5_000_000, scale = "log", integer = true }}
-option.initial_window = {{ choices = [10, 32] }}
-option.congestion_control = {{ choices = ["cubic", "bbr3"] }}
+def design_text(seed: int, points: int = 8, factors: Table = RANGES, **constants: object) -> str:
+    linked = {name: {"loss.rate": rate, "loss.burst": burst} for name, (rate, burst) in LOSSES.items()}
+    return text_of(
+        "planted",
+        seed=seed,
+        repetitions=40,
+        statistic="mean",
+        margin=0.02,
+        plan={"method": "sobol", "points": points},
+        factors={**factors, "losses": {"linked": linked}},
+        constants={"loss.model": "markov", **constants},
+        workloads=[{"name": "download"}, {"name": "upload"}],
+        variants=[variant(AGAINST, "made-up", baseline=True), variant(ARM, "made-up")],
+    )
 
-[factors.losses.linked]
-"none" = {{ loss.rate = 0, loss.burst = 1 }}
-"single, 1 %" = {{ loss.rate = 0.01, loss.burst = 1 }}
-"single, 10 %" = {{ loss.rate = 0.1, loss.burst = 1 }}
-"bursts of 3, 5 %" = {{ loss.rate = 0.05, loss.burst = 3 }}
 
-[constants]
-loss.model = "markov"
-
-[[workloads]]
-name = "download"
-
-[[workloads]]
-name = "upload"
-
-[[variants]]
-label = "old"
-implementation = "made-up"
-baseline = true
-
-[[variants]]
-label = "new"
-implementation = "made-up"
-"""
 LOSSY = {"none": 0.0, "single, 1 %": 0.05, "single, 10 %": 0.5, "bursts of 3, 5 %": 0.3}
 """Chance, by loss model, that a transfer loses something that costs time."""
 COSTS = 0.5
@@ -78,7 +60,7 @@ Effect = Callable[[Network], float]
 
 
 def design(seed: int) -> Design:
-    return designs.parse(DESIGN.format(seed=seed), "planted.toml")
+    return designs.parse(design_text(seed), "planted.toml")
 
 
 def question_with_seed(seed: int, sought: Sought = "harm") -> Question:

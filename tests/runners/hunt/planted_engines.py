@@ -4,8 +4,6 @@ Emulated trials take a hair more or less than virtual ones; under losses one in 
 often longer as shorter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,8 +1,6 @@
 """Random search, which a hunt is held beside: networks by chance, as many pairs of each as an interval needs.
 Those that look surely harmed are confirmed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fecbench.results.analysis.intervals import LEVEL

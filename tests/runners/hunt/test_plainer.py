@@ -3,7 +3,8 @@
 from fecbench import designs
 from fecbench.runners.hunt import plainer
 from fecbench.runners.hunt.space import Network, Space
-from tests.runners.hunt.planted import design
+from tests.runners.hunt.planted import RANGES, design, design_text
+from tests.support.designs import between
 
 SPACE = Space(design(1))
 FOUND = Network(
@@ -62,9 +63,9 @@ def test_what_is_as_plain_as_can_be_has_nothing_plainer() -> None:
 
 
 def test_two_directions_become_alike() -> None:
-    ranges = "up.owd_ms = { min = 5, max = 400 }\ndown.owd_ms = { min = 5, max = 400, scale = "
-    text = design(1).text.replace("\nowd_ms = { min = 5, max = 400, scale = ", f"\n{ranges}", 1)
-    space = Space(designs.parse(text, "two-directions.toml"))
+    factors = {name: range_ for name, range_ in RANGES.items() if name != "owd_ms"}
+    factors |= {"up.owd_ms": between(5, 400), "down.owd_ms": between(5, 400, scale="log")}
+    space = Space(designs.parse(design_text(1, factors=factors), "two-directions.toml"))
     values = {**FOUND.point, "up.owd_ms": 20.0, "down.owd_ms": 62.04}
     network = Network("upload", tuple((name, values[name]) for name in space.factors))
     alike = [point.point for what, point in plainer.steps(space, network) if " and " in what]

@@ -7,7 +7,7 @@ from fecbench import designs
 from fecbench.runners.hunt.hunt_question import question
 from fecbench.runners.hunt.space import Space
 from fecbench.runners.refusal import Refusal
-from tests.runners.hunt.planted import DESIGN, design
+from tests.runners.hunt.planted import design, design_text
 
 SPACE = Space(design(1))
 RANDOM = np.random.default_rng(3)
@@ -66,10 +66,7 @@ def test_networks_that_are_chosen_apart_are_apart() -> None:
 
 
 def test_a_space_without_a_range_is_refused_in_one_line() -> None:
-    head, _, rest = DESIGN.format(seed=1).partition("[factors]")
-    _, _, tail = rest.partition("[factors.losses.linked]")
-    text = f"{head}[factors.losses.linked]{tail}".replace("points = 8", "points = 2")
-    text = text.replace("[constants]", "[constants]\nbandwidth_mbps = 1\nowd_ms = 5")
+    text = design_text(1, points=2, factors={}, bandwidth_mbps=1, owd_ms=5)
     with pytest.raises(Refusal, match=r"planted\.toml: factors: none has a range") as refusal:
         question(designs.parse(text, "planted.toml"), "new", "", "harm")
     assert "\n" not in str(refusal.value)

@@ -8,16 +8,8 @@ import pytest
 from fecbench.runners.implementations.base import description, swapped, words
 from fecbench.runners.implementations.revisions import BUILDS, build_of
 from tests.support import revisions
+from tests.support.declarations import declare
 from tests.support.refusals import refusal_of
-
-IMPL = """
-name = "small"
-title = "Small"
-build = ["/bin/true"]
-server = ["/bin/true"]
-client = ["/bin/true"]
-workloads = ["download"]
-"""
 
 
 @pytest.fixture
@@ -30,10 +22,10 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(stack)
     revisions.git(top, "init", "--quiet", "--initial-branch=main")
     for number in (1, 2):
-        (stack / "impl.toml").write_text(f"# {number}\n{IMPL}")
+        declare(stack, title=str(number))
         revisions.commit(top)
     git("checkout", "--quiet", "-b", "work")
-    (stack / "impl.toml").write_text(f"# 3\n{IMPL}")
+    declare(stack, title="3")
     revisions.commit(top)
     return stack
 
@@ -49,7 +41,7 @@ def test_without_arguments_the_merge_base_is_old_and_the_folder_as_it_is_new(sta
     assert words("a", "b") == ("a", "b")
     git("checkout", "--quiet", "main")
     assert "nothing has changed since main" in refusal_of(lambda: words("", ""))
-    (stack / "impl.toml").write_text(f"# changed\n{IMPL}")
+    declare(stack, title="changed")
     assert words("", "") == (f".@{base[:12]}", ".")
 
 
@@ -69,7 +61,7 @@ def test_where_nothing_is_to_be_compared_a_refusal_says_what_to_name(
     assert "must be a folder with an impl.toml" in refusal_of(lambda: words("", ""))
     alone = tmp_path / "alone"
     alone.mkdir()
-    (alone / "impl.toml").write_text(IMPL)
+    declare(alone)
     monkeypatch.chdir(alone)
     assert "is in no git repository" in refusal_of(lambda: words("", ""))
 
@@ -86,7 +78,7 @@ def test_a_new_build_that_is_older_than_the_old_one_is_warned_of(stack: Path) ->
         warning = swapped(build_of("OLD", old), build_of("NEW", new))
         assert bool(warning) == warned, (old, new)
         assert not warned or f"NEW {new} is older than OLD {old}" in warning
-    (stack / "impl.toml").write_text(f"# changed\n{IMPL}")
+    declare(stack, title="changed")
     assert swapped(build_of("OLD", "."), build_of("NEW", ".@HEAD"))
 
 
@@ -95,5 +87,5 @@ def test_each_build_is_told_with_its_commit_or_what_has_changed(stack: Path) -> 
     pattern = rf"new: \.@HEAD: commit {commit}, \d{{4}}-\d\d-\d\d .+"
     assert re.fullmatch(pattern, description("new", build_of("NEW", ".@HEAD")))
     assert description("old", build_of("OLD", ".")).endswith(f"nothing changed since commit {commit}")
-    (stack / "impl.toml").write_text(f"# changed\n{IMPL}")
+    declare(stack, title="changed")
     assert description("old", build_of("OLD", ".")).endswith(f"1 file changed since commit {commit}")

@@ -8,19 +8,11 @@ import pytest
 from fecbench.runners import scratch
 from fecbench.runners.implementations.revisions import BUILDS, build_of
 from tests.support import revisions
+from tests.support.declarations import declare
 from tests.support.refusals import refusal_of
 
-IMPL = """
-name = "small"
-title = "Small"
-build = {build}
-server = ["build/small"]
-client = ["build/small"]
-workloads = ["download"]
-"""
-BUILT = (
-    '["/bin/sh", "-c", "mkdir -p build && cat ../shared.txt mine.txt > build/small && chmod +x build/small"]'
-)
+BUILT = ["/bin/sh", "-c", "mkdir -p build && cat ../shared.txt mine.txt >build/small && chmod +x build/small"]
+SMALL = Path("stacks/small")
 Git = Callable[..., str]
 
 
@@ -39,7 +31,7 @@ def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
     for number in (1, 2):
         Path("stacks/shared.txt").write_text(f"shared {number}\n")
         Path("stacks/small/mine.txt").write_text(f"mine {number}\n")
-        Path("stacks/small/impl.toml").write_text(IMPL.format(build=BUILT))
+        declare(SMALL, "build/small", build=BUILT)
         revisions.commit(top)
     return git
 
@@ -93,7 +85,7 @@ def test_what_is_no_build_is_refused_in_one_line(git: Git) -> None:  # noqa: ARG
 
 def test_a_build_that_fails_is_refused_and_tried_again(git: Git) -> None:
     for command, problem in (("false", "false ended with 1"), ("no-such", "not installed")):
-        Path("stacks/small/impl.toml").write_text(IMPL.format(build=f'["{command}"]'))
+        declare(SMALL, "build/small", build=[command])
         git("commit", "--quiet", "--all", "--message", "broken")
         for _ in range(2):
             line = refusal_of(build_of, "OLD", "stacks/small@HEAD")

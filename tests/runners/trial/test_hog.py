@@ -17,29 +17,20 @@ import pytest
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialRecord
+from tests.support.designs import between, variant, workload
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 # Where it is not the little design.
-DESIGN = """
-timeout_s = 20
-repetitions = 1
-[plan]
-method = "list"
-points = [{ bandwidth_mbps = 10, owd_ms = 10 }]
-[factors]
-bandwidth_mbps = { min = 5, max = 20 }
-owd_ms = { min = 5, max = 20 }
-[constants]
-loss.model = "none"
-[[workloads]]
-name = "download"
-size_bytes = 200_000
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-"""
+DESIGN = {
+    "timeout_s": 20,
+    "repetitions": 1,
+    "plan": {"method": "list", "points": [{"bandwidth_mbps": 10, "owd_ms": 10}]},
+    "factors": {"bandwidth_mbps": between(5, 20), "owd_ms": between(5, 20)},
+    "constants": {"loss.model": "none"},
+    "workloads": [workload(size_bytes=200_000)],
+    "variants": [variant("off", "rquic", scheme="none")],
+}
 TRIALS = 1
 
 # The endpoints may be stalled for 5 % of the time, and every packet may wait a little longer than it did.
@@ -97,7 +88,7 @@ def run(fecbench: Any, write_design: Any) -> Callable[..., list[TrialRecord]]:
     """Runs the design in a folder, or resumes it, and gives every attempt."""
 
     def run(folder: Path, resume: bool = False) -> list[TrialRecord]:
-        ran = fecbench.run(write_design(folder, DESIGN), folder / "x.sqlite", *["--resume"] * resume)
+        ran = fecbench.run(write_design(folder, **DESIGN), folder / "x.sqlite", *["--resume"] * resume)
         assert ran.stderr.startswith("campaign"), ran.stderr
         assert ran.returncode in (0, 1), ran.stderr
         return attempts(folder / "x.sqlite")
@@ -109,7 +100,7 @@ def run(fecbench: Any, write_design: Any) -> Callable[..., list[TrialRecord]]:
 def undisturbed(fecbench: Any, write_design: Any, tmp_path_factory: pytest.TempPathFactory) -> float:
     """The median DCT without a hog, in s."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    fecbench.run_until_ok(write_design(folder, DESIGN), folder / "x.sqlite")
+    fecbench.run_until_ok(write_design(folder, **DESIGN), folder / "x.sqlite")
     trials = attempts(folder / "x.sqlite")
     return statistics.median(dct_s(trial) for trial in trials if trial.state == "ok")
 

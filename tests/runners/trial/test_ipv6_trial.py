@@ -15,48 +15,29 @@ from fecbench.runners.trial import simulation
 from fecbench.topologies.link import DIRECTIONS
 from fecbench.topologies.topology import layout_of
 from tests.support import needs
+from tests.support.designs import Table, text_of, variant, workload
 from tests.support.experiments import commands_of, experiment_of_text, task_of, trial_by
 from tests.support.trials import Trials
 
-NETWORK = """
-name = "six"
-title = "IPv6"
-seed = 6
-topology = "{topology}"
-repetitions = 1
-timeout_s = 20
-
-[constants]
-family = "ipv6"
-bandwidth_mbps = 10
-owd_ms = 5
-loss.model = "uniform"
-loss.p = 0.02
-
-[[workloads]]
-{workload}
-
-[[variants]]
-label = "it"
-implementation = "{name}"
-options = {{ {options} }}
-"""
-DOWNLOAD = 'name = "download"\nsize_bytes = 200_000'
-MESSAGES = 'name = "messages"\nrate_hz = 100\npayload_bytes = 1000\nduration_s = 1\ndelivery = "datagram"'
-COMPETING = 'name = "competing"\nbackground = "it"\nsize_bytes = 200_000'
+NETWORK = {
+    **{"family": "ipv6", "bandwidth_mbps": 10, "owd_ms": 5},
+    "loss": {"model": "uniform", "p": 0.02},
+}
+DOWNLOAD = workload(size_bytes=200_000)
+MESSAGES = workload("messages", rate_hz=100, payload_bytes=1000, duration_s=1, delivery="datagram")
+COMPETING = workload("competing", background="it", size_bytes=200_000)
 ON_DEMAND = ("quinn", "quiche", "aioquic", "quic-go", "ngtcp2")
 STACKS = [
-    *((name, "single-path", DOWNLOAD, "") for name in ("noq-fec", "rquic", "tcp", *ON_DEMAND)),
-    ("udp", "single-path", MESSAGES, ""),
-    ("noq-fec", "dumbbell", COMPETING, ""),
-    *((name, "multipath", DOWNLOAD, "paths = 2") for name in ("noq-fec", "tcp")),
+    *((name, "single-path", DOWNLOAD, {}) for name in ("noq-fec", "rquic", "tcp", *ON_DEMAND)),
+    ("udp", "single-path", MESSAGES, {}),
+    ("noq-fec", "dumbbell", COMPETING, {}),
+    *((name, "multipath", DOWNLOAD, {"paths": 2}) for name in ("noq-fec", "tcp")),
 ]
 
 
-def experiment(folder: Path, name: str, topology: str, workload: str, options: str) -> Experiment:
-    return experiment_of_text(
-        folder, NETWORK.format(topology=topology, workload=workload, name=name, options=options)
-    )
+def experiment(folder: Path, name: str, topology: str, activity: Table, options: Table) -> Experiment:
+    tables = {"constants": NETWORK, "workloads": [activity], "variants": [variant("it", name, **options)]}
+    return experiment_of_text(folder, text_of("six", seed=6, topology=topology, timeout_s=20, **tables))
 
 
 def captured(result: Finished) -> list[recordings.Packet]:
@@ -66,14 +47,14 @@ def captured(result: Finished) -> list[recordings.Packet]:
     return [packet for file in files for packet in recordings.packets(file)]
 
 
-@pytest.mark.parametrize(("name", "topology", "workload", "options"), STACKS)
+@pytest.mark.parametrize(("name", "topology", "activity", "options"), STACKS)
 class TestStack:
     pytestmark = needs.TRIALS
 
     def test_a_stack_transfers_over_ipv6(
-        self, name: str, topology: str, workload: str, options: str, trials: Trials, tmp_path: Path
+        self, name: str, topology: str, activity: Table, options: Table, trials: Trials, tmp_path: Path
     ) -> None:
-        trial_task = task_of(experiment(tmp_path, name, topology, workload, options), capture=True)
+        trial_task = task_of(experiment(tmp_path, name, topology, activity, options), capture=True)
         finished, judgement = trial_by(name, trials, trial_task)
         assert (judgement.state, judgement.reason) == ("ok", "")  # the judge has held verdicts to the oracle
         for directions in finished.outcome.droppers.values():
@@ -91,19 +72,19 @@ class TestStack:
 
 
 @pytest.mark.parametrize(
-    ("name", "topology", "workload", "options"),
+    ("name", "topology", "activity", "options"),
     [
-        ("noq-fec", "single-path", DOWNLOAD, ""),
-        ("noq-fec", "dumbbell", COMPETING, ""),
-        ("noq-fec", "multipath", DOWNLOAD, "paths = 2"),
-        ("rquic", "single-path", DOWNLOAD, ""),
+        ("noq-fec", "single-path", DOWNLOAD, {}),
+        ("noq-fec", "dumbbell", COMPETING, {}),
+        ("noq-fec", "multipath", DOWNLOAD, {"paths": 2}),
+        ("rquic", "single-path", DOWNLOAD, {}),
     ],
 )
 def test_trials_in_virtual_time_are_over_ipv6_too(
-    name: str, topology: str, workload: str, options: str, tmp_path: Path, fecbench_here: Any
+    name: str, topology: str, activity: Table, options: Table, tmp_path: Path, fecbench_here: Any
 ) -> None:
     commands_of(name)
-    experiment(tmp_path, name, topology, workload, options)
+    experiment(tmp_path, name, topology, activity, options)
     database = tmp_path / "six.sqlite"
     run = fecbench_here("run", tmp_path / "design.toml", "--engine", "virtual", "--db", database)
     assert run.returncode == 0, run.stdout
@@ -112,7 +93,7 @@ def test_trials_in_virtual_time_are_over_ipv6_too(
 
 
 def test_a_simulator_hears_of_ipv6_by_the_text_of_its_lanes_and_by_addresses(tmp_path: Path) -> None:
-    six = task_of(experiment(tmp_path, "noq-fec", "multipath", DOWNLOAD, "paths = 2"))
+    six = task_of(experiment(tmp_path, "noq-fec", "multipath", DOWNLOAD, {"paths": 2}))
     place = simulation.Place(certificates=tmp_path, logs=tmp_path)
     document = json.loads(simulation.line_of(six, 1, place))
     for link in document["links"].values():

@@ -3,8 +3,6 @@
 Times are exact: a part is sent when its message is due, one behind the other at the link's rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

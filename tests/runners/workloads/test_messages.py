@@ -1,10 +1,9 @@
 """The workload `messages`: its traffic, its traces, and what endpoints are asked for."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import statistics
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,32 +20,19 @@ from fecbench.runners.tasks.task import ROLES, EndpointTask
 from fecbench.runners.workloads import asked_series
 from fecbench.runners.workloads.messages import real_time, traffic
 from fecbench.runners.workloads.messages.traffic import Trace
+from tests.support.designs import one_of, variant
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 # Where it is not the little design.
-DESIGN = """
-repetitions = 1
-timeout_s = 60
-
-[plan]
-method = "grid"
-
-[factors]
-owd_ms = { choices = [10, 20] }
-
-[constants]
-bandwidth_mbps = 20
-
-[[workloads]]
-name = "messages"
-WORKLOAD
-
-[[variants]]
-label = "off"
-implementation = "rquic"
-"""
-
+DESIGN = {
+    "repetitions": 1,
+    "timeout_s": 60,
+    "plan": {"method": "grid"},
+    "factors": {"owd_ms": one_of(10, 20)},
+    "constants": {"bandwidth_mbps": 20},
+    "variants": [variant("off", "rquic")],
+}
 Resolve = Callable[..., Experiment]
 
 
@@ -60,7 +46,8 @@ def resolve(write_design: Any, tmp_path: Path) -> Resolve:
         if trace is not None:
             (tmp_path / "traces").mkdir(exist_ok=True)
             (tmp_path / "traces" / "own.json").write_text(json.dumps(trace))
-        return experiment_of(write_design(tmp_path, DESIGN.replace("WORKLOAD", workload)), documents)
+        messages = {"name": "messages", **tomllib.loads(workload)}
+        return experiment_of(write_design(tmp_path, **DESIGN, workloads=[messages]), documents)
 
     return resolve
 

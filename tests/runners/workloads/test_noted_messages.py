@@ -1,7 +1,5 @@
 """Metrics of messages follow from the records of both ends, and from the oracle's losses."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

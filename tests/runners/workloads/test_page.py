@@ -1,7 +1,5 @@
 """Web pages: what is no page is refused, and a page is what a browser recorded or what a seed makes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

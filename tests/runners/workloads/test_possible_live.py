@@ -1,7 +1,5 @@
 """The judge of live broadcasts: what an endpoint notes and cannot be is `failed`, in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

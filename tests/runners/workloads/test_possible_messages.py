@@ -1,7 +1,5 @@
 """The judge of messages: an endpoint may write anything, and what cannot be is `failed`, in one line."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable

@@ -4,8 +4,6 @@ would have asked for.
 It keeps no state between segments. For each it works out from all earlier arrivals what was shown by then.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 
