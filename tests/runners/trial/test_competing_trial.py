@@ -1,6 +1,5 @@
 """Trials of two transfers that compete: when the second begins, what both got, and how either can fail."""
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,55 +9,29 @@ from fecbench.runners.engines.engine import Finished
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.competition import FULL_RTTS, INTERVAL_S
 from fecbench.runners.trial.judge import Judgement
-from fecbench.runners.trial.site import Commands
 from fecbench.topologies.link import LinkSettings
 from tests.support import needs, tasks
 from tests.support.patience import patiently
+from tests.support.scripts import HEAD, SERVE, commands_of
 from tests.support.trials import Trials
 
 pytestmark = needs.TRIALS
 
 MBPS = 2.0
 
-HEAD = """
-import json, os, signal, socket, sys, time
-task = json.load(open(sys.argv[1]))
-socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-server = (task["address"], task["port"])
-def say(event, **metrics):  # a signal's handler may call it within another call, and print() may not be
-    os.write(1, f"{json.dumps({'event': event, 'metrics': metrics})}\\n".encode())
-"""
 # Sends to whoever asked, far more than the link can carry: its queue is never empty, though the server may be
 # kept from running for a tenth of a second.
-SERVER = (
-    HEAD
-    + """
-socket_.bind(server)
-def finish(*_):
-    say("done")
-    sys.exit(0)
-signal.signal(signal.SIGINT, finish)
-say("ready")
+SERVER = f"""{SERVE}
 _, peer = socket_.recvfrom(2000)
 while True:
     for _ in range(10):
         socket_.sendto(bytes(1000), peer)
     time.sleep(0.02)
 """
-)
-ASK = HEAD + "socket_.sendto(b'go', server)\n"
-RECEIVE = ASK + "while True: socket_.recv(2000)\n"
+ASK = f"{HEAD}socket_.sendto(b'go', server)\n"
+RECEIVE = f"{ASK}while True: socket_.recv(2000)\n"
 # A hundred of them are 100 kB: 0.4 s of the link.
-DOWNLOAD = (
-    HEAD
-    + """
-begun = time.monotonic()
-socket_.sendto(b"go", server)
-for _ in range(100):
-    socket_.recv(2000)
-say("done", dct_s=time.monotonic() - begun)
-"""
-)
+DOWNLOAD = f"{ASK}for _ in range(100): socket_.recv(2000)\ndone()\n"
 RECEIVE_FOR_2_S = ASK + "until = time.monotonic() + 2\nwhile time.monotonic() < until: socket_.recv(2000)\n"
 HANG = "import time; time.sleep(600)"
 
@@ -77,10 +50,9 @@ def run(trials: Trials) -> Run:
         task: Task, client: str = DOWNLOAD, background: str = RECEIVE, server: str = SERVER
     ) -> tuple[Finished, Judgement]:
         """The trial; the last two programs are the second pair's."""
-        start = [sys.executable, "-c"]
-        commands: Commands = {
-            "foreground": {"client": [*start, client], "server": [*start, SERVER]},
-            "background": {"client": [*start, background], "server": [*start, server]},
+        commands = {
+            "foreground": commands_of(client, SERVER),
+            "background": commands_of(background, server),
         }
         return trials.run(task, commands)
 

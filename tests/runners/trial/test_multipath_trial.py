@@ -1,7 +1,6 @@
 """Trials over two paths: each link has losses, outages, counters and verdicts of its own."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,45 +13,33 @@ from fecbench.runners.tasks.task import EndpointTask, Task
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
 from tests.support import needs, tasks
+from tests.support.scripts import HEAD, SERVE, scripted
 from tests.support.trials import Trials
 
 pytestmark = needs.TRIALS
 
 # A client that sends from each of its addresses in turn until 40 answers have come to each socket that gets
 # any: the first one must.
-CLIENT = """
-import json, selectors, socket, sys, time
-task = json.load(open(sys.argv[1]))
-begun, sockets = time.monotonic(), []
-for address in task["local_addresses"]:
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    opened.bind((address, 0))
-    sockets.append(opened)
+CLIENT = f"""{HEAD}
+sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in task["local_addresses"]]
 selector, got, rounds = selectors.DefaultSelector(), [0] * len(sockets), 0
-for number, opened in enumerate(sockets):
+for number, (opened, address) in enumerate(zip(sockets, task["local_addresses"])):
+    opened.bind((address, 0))
     selector.register(opened, selectors.EVENT_READ, number)
 while got[0] < 40 or rounds < 60:
     rounds += 1
     for opened in sockets:
-        opened.sendto(bytes(500), (task["address"], task["port"]))
+        opened.sendto(bytes(500), server)
     time.sleep(0.002)
     for key, _ in selector.select(0.002):
         key.fileobj.recv(2000)
         got[key.data] += 1
-metrics = {f"path{number + 1}.packets_received": count for number, count in enumerate(got)}
-print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun, **metrics}}), flush=True)
+done(**{{f"path{{number + 1}}.packets_received": count for number, count in enumerate(got)}})
 """
-SERVER = """
-import json, signal, socketserver, sys
-class Echo(socketserver.BaseRequestHandler):
-    def handle(self):
-        self.request[1].sendto(self.request[0], self.client_address)
-task = json.load(open(sys.argv[1]))
+SERVER = f"""{SERVE}
 assert task["local_addresses"] == [task["address"]]
-with socketserver.UDPServer((task["address"], task["port"]), Echo) as server:
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(print(json.dumps({"event": "done"}), flush=True)))
-    print(json.dumps({"event": "ready"}), flush=True)
-    server.serve_forever()
+while True:
+    socket_.sendto(*socket_.recvfrom(2000))
 """
 
 SEEDS = {"path1": {"up": 1, "down": 2}, "path2": {"up": 3, "down": 4}}
@@ -76,8 +63,7 @@ Run = Callable[..., tuple[Finished, Judgement]]
 @pytest.fixture
 def run(trials: Trials) -> Run:
     def run(trial_task: Task, client: str = CLIENT) -> tuple[Finished, Judgement]:
-        start = [sys.executable, "-c"]
-        return trials.run(trial_task, {"script": {"client": [*start, client], "server": [*start, SERVER]}})
+        return trials.run(trial_task, scripted(client, SERVER))
 
     return run
 

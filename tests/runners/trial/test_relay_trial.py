@@ -1,6 +1,5 @@
 """Trials over a relay: each hop has losses, counters and verdicts of its own."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import LinkSettings
 from tests.support import needs, tasks
 from tests.support.experiments import experiment_of_text, task_of, trial_by
+from tests.support.scripts import HEAD, SERVE, scripted
 from tests.support.trials import Trials
 
 pytestmark = needs.TRIALS
@@ -25,48 +25,36 @@ SEEDS = {"access": {"up": 1, "down": 2}, "backbone": {"up": 3, "down": 4}}
 P = {"access": 0.1, "backbone": 0.3}
 
 # A client that sends until 40 answers have come.
-CLIENT = """
-import json, socket, sys, time
-task = json.load(open(sys.argv[1]))
-begun, got = time.monotonic(), 0
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-    opened.settimeout(0.01)
-    while got < 40:
-        opened.sendto(bytes(500), (task["address"], task["port"]))
-        try:
-            opened.recv(2000)
-        except TimeoutError:
-            continue
-        got += 1
-metrics = {"dct_s": time.monotonic() - begun, "packets_received": got}
-print(json.dumps({"event": "done", "metrics": metrics}), flush=True)
+CLIENT = f"""{HEAD}
+got = 0
+socket_.settimeout(0.01)
+while got < 40:
+    socket_.sendto(bytes(500), server)
+    try:
+        socket_.recv(2000)
+    except TimeoutError:
+        continue
+    got += 1
+done(packets_received=got)
 """
 # A server that answers with what came, and a relay between it and the last client.
-SERVER = """
-import json, signal, socket, sys
-task = json.load(open(sys.argv[1]))
+SERVER = f"""{SERVE}
 upstream = task.get("upstream")
 assert (task["role"] == "relay") == (upstream is not None)
 assert "certificate" in task and "series" not in task
 server = upstream and (upstream["address"], upstream["port"])
 if upstream:
     assert (task["options"]["scheme"], upstream["options"]["scheme"]) == ("rlc", "none")
-sent = {"access": 0, "backbone": 0}
-def end(*_):
-    metrics = {f"{link}.packets_sent": count for link, count in sent.items()} if upstream else {}
-    sys.exit(print(json.dumps({"event": "done", "metrics": metrics}), flush=True))
+    counts |= {{"access.packets_sent": 0, "backbone.packets_sent": 0}}
 client = None
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-    opened.bind((task["address"], task["port"]))
-    signal.signal(signal.SIGINT, end)
-    print(json.dumps({"event": "ready"}), flush=True)
-    while True:
-        datagram, sender = opened.recvfrom(2000)
-        if upstream and sender != server:
-            client = sender
-        receiver = sender if not upstream else client if sender == server else server
-        opened.sendto(datagram, receiver)
-        sent["backbone" if receiver == server else "access"] += 1
+while True:
+    datagram, sender = socket_.recvfrom(2000)
+    if upstream and sender != server:
+        client = sender
+    receiver = sender if not upstream else client if sender == server else server
+    socket_.sendto(datagram, receiver)
+    if upstream:
+        counts["backbone.packets_sent" if receiver == server else "access.packets_sent"] += 1
 """
 
 
@@ -85,8 +73,7 @@ def task() -> Task:
 
 @pytest.fixture
 def ran(trials: Trials) -> tuple[Finished, Judgement]:
-    start = [sys.executable, "-c"]
-    return trials.run(task(), {"script": {"client": [*start, CLIENT], "server": [*start, SERVER]}})
+    return trials.run(task(), scripted(CLIENT, SERVER))
 
 
 def test_each_hop_is_judged_by_its_own_link_and_the_reports_of_its_own_ends(

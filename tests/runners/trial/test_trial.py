@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from fecbench.topologies import counters
 from fecbench.topologies.link import LinkSettings
 from tests.support import needs, processes, tasks
 from tests.support.processes import descendants
+from tests.support.scripts import HEAD, SERVE, scripted
 from tests.support.trials import Trials
 from tests.waiting import wait_until
 
@@ -39,36 +39,24 @@ KEY = TrialKey("variant", "download-1000", 0, 0)
 READY = 'print(\'{"event": "ready"}\', flush=True)\n'
 
 # A server that answers each datagram with ten, and a client that wants forty of them: real packets.
-SERVER = """
-import json, signal, socket, sys
-task = json.load(open(sys.argv[1]))
-socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-socket_.bind((task["address"], task["port"]))
-def finish(*_):
-    print(json.dumps({"event": "done", "metrics": {}}), flush=True)
-    sys.exit(0)
-signal.signal(signal.SIGINT, finish)
-print(json.dumps({"event": "ready"}), flush=True)
+SERVER = f"""{SERVE}
 while True:
     data, peer = socket_.recvfrom(2000)
     for _ in range(10):
         socket_.sendto(data, peer)
 """
-CLIENT = """
-import json, socket, sys, time
-task = json.load(open(sys.argv[1]))
-begun, got = time.monotonic(), 0
-socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+CLIENT = f"""{HEAD}
+got = 0
 socket_.settimeout(0.2)
 while got < 40:
-    socket_.sendto(b"x" * 1000, (task["address"], task["port"]))
+    socket_.sendto(b"x" * 1000, server)
     try:
         while got < 40:
             socket_.recv(2000)
             got += 1
     except TimeoutError:
         pass
-print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun}}), flush=True)
+done()
 """
 # Begins when it is sent SIGUSR1.
 WAIT = """
@@ -79,17 +67,7 @@ while not told:
     time.sleep(0.01)
 """
 # Sends until then, so that some packets are in the delay line at any time.
-SEND_AND_WAIT = (
-    """
-import json, socket, sys
-task = json.load(open(sys.argv[1]))
-socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-"""
-    + WAIT
-    + '    socket_.sendto(b"x", (task["address"], task["port"]))\n'
-)
-
-
+SEND_AND_WAIT = f'{HEAD}{WAIT}    socket_.sendto(b"x", server)\n'
 TASK = tasks.task(tasks.link(LinkSettings.symmetric(10, 5), {"model": "uniform", "p": 0.2}))
 
 
@@ -98,9 +76,7 @@ def changed(**changes: object) -> Task:
 
 
 def commands(client: str = CLIENT, server: str = SERVER) -> Commands:
-    """Endpoints are these programs."""
-    start = [sys.executable, "-c"]
-    return {"script": {"client": [*start, client], "server": [*start, server]}}
+    return scripted(client, server)
 
 
 def engine() -> NamespaceEngine:
