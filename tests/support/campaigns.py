@@ -70,6 +70,19 @@ def trial(key: TrialKey, state: State = "ok", reason: str = "", **fields: Any) -
     return TrialRecord(key, state, reason, STARTED, 1.0, **fields)
 
 
+def trial_row(
+    variant: str,
+    workload: str = "download-1",
+    point: int = 0,
+    repetition: int = 0,
+    state: State = "ok",
+    **values: object,
+) -> dict[str, object]:
+    """Return a trial as a row of a frame, with these values."""
+    key = {"variant": variant, "workload": workload, "point": point, "repetition": repetition}
+    return {**key, "state": state, **values}
+
+
 def frame_of(rows: Iterable[Mapping[str, object]], campaign: CampaignInfo) -> pd.DataFrame:
     """Trials as a frame of the campaign has them."""
     return pd.DataFrame(list(rows)).astype(types_of(campaign))

@@ -12,6 +12,7 @@ from fecbench.results.analysis.keeping import kept, losses
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Workload
+from tests.support.campaigns import trial_row
 
 METRIC = "messages.on_time_ratio_100ms"
 WORKLOAD = "messages-datagram"
@@ -31,12 +32,8 @@ def campaign(filled: Filled) -> CampaignInfo:
 @pytest.fixture
 def trials(campaign: CampaignInfo) -> pd.DataFrame:
     return pd.DataFrame(
-        {
-            "variant": variant["label"],
-            "workload": WORKLOAD,
-            "point": point,
-            "repetition": repetition,
-            "state": "ok",
+        trial_row(variant["label"], WORKLOAD, point, repetition)
+        | {
             METRIC: share,
             "internet.up.lost": point,
             "internet.up.packets": 100,

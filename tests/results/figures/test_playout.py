@@ -14,7 +14,7 @@ from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.playout import latency_ecdf, on_time
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Workload
-from tests.support.campaigns import types_of
+from tests.support.campaigns import trial_row, types_of
 
 POINTS = 9
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -35,13 +35,9 @@ def campaign(filled: Filled) -> CampaignInfo:
 def trials(campaign: CampaignInfo, state: str = "ok") -> pd.DataFrame:
     """Return two repetitions; the share on time grows with the delay, and falls with the point."""
     return pd.DataFrame(
-        {
+        trial_row(variant["label"], workload["label"], point, repetition, state)
+        | {
             "id": POINTS * 2 * (len(campaign.workloads) * arm + kind) + 2 * point + repetition,
-            "variant": variant["label"],
-            "workload": workload["label"],
-            "point": point,
-            "repetition": repetition,
-            "state": state,
             "messages.on_time_ratio_100ms": 0.9 - point / 100 - repetition / 50,
             "messages.on_time_ratio_25ms": 0.5 - point / 100,
             "messages.on_time_ratio_33.3ms": 0.6 - point / 100,

@@ -16,7 +16,7 @@ from fecbench.results.papers import moskvitin
 from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE
 from fecbench.results.store.records import CampaignInfo, Value, Variant
-from tests.support.campaigns import campaign_info, frame_of, workload
+from tests.support.campaigns import campaign_info, frame_of, trial_row, workload
 
 OFF, RLC, OTHER_OFF, OTHER = "off", "RLC", "other, off", "other, XOR"
 VARIANTS = [
@@ -67,16 +67,8 @@ def plant(
         enumerate(of_variants.items()), range(len(points)), enumerate(SIZES), range(repetitions)
     ):
         losses = float(points[point]["loss.up.p"]), float(points[point]["loss.down.p"])
-        rows.append(
-            {
-                "variant": label,
-                "workload": f"upload-{size_bytes}",
-                "point": point,
-                "repetition": repetition,
-                "state": "ok",
-                "client.dct_s": time(size_bytes, *losses) / 1000 * noise[repetition, point, s, v],
-            }
-        )
+        dct_s = time(size_bytes, *losses) / 1000 * noise[repetition, point, s, v]
+        rows.append(trial_row(label, f"upload-{size_bytes}", point, repetition) | {"client.dct_s": dct_s})
     campaign = campaign_info(
         design_text='name = "moskvitin-short"\n',
         repetitions=repetitions,

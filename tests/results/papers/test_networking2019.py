@@ -16,7 +16,7 @@ from fecbench.results.papers.claim import Claim
 from fecbench.results.papers.networking2019.comparisons import DCT
 from fecbench.results.store.records import CampaignInfo, Variant, Workload
 from tests.results.papers.planted import Planted, assert_drawn, design_of, judged
-from tests.support.campaigns import campaign_info
+from tests.support.campaigns import campaign_info, trial_row
 
 CATALOGUE = designs.catalogue()
 POINTS = 24
@@ -61,14 +61,8 @@ def planted_campaign() -> Made:
             for i in range(points)
         ]
         rows = [
-            {
-                "variant": variant["label"],
-                "workload": workload["label"],
-                "point": point,
-                "repetition": repetition,
-                "state": state,
-                DCT: dct_s(variant["label"], workload["parameters"], point, repetition),
-            }
+            trial_row(variant["label"], workload["label"], point, repetition, state)
+            | {DCT: dct_s(variant["label"], workload["parameters"], point, repetition)}
             for variant in variants
             for workload in workloads
             for point in range(points)

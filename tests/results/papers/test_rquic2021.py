@@ -17,8 +17,8 @@ from fecbench.results.figures.style import looks
 from fecbench.results.papers import networking2019, rquic2021
 from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, Value, Variant, Workload
-from tests.support.campaigns import campaign_info, frame_of
+from fecbench.results.store.records import CampaignInfo, State, Value, Variant, Workload
+from tests.support.campaigns import campaign_info, frame_of, trial_row
 
 OFF, XOR = "FEC off", "XOR"
 VARIANTS = [
@@ -76,14 +76,10 @@ def plant(
         network, at = str(factors["network"]), float(factors.get("loss.p", factors.get("option.bto_ms", 0)))
         fec = not variant["baseline"]
         own, common = noise[repetition, point]
+        state: State = "invalid" if fails(variant["label"], point, repetition) else "ok"
         rows.append(
-            {
-                "variant": variant["label"],
-                "workload": "it",
-                "point": point,
-                "repetition": repetition,
-                "state": "invalid" if fails(variant["label"], point, repetition) else "ok",
-                **factors,
+            trial_row(variant["label"], "it", point, repetition, state, **factors)
+            | {
                 "client.dct_s": 10 * (1 + common) * (rate(network, at) * (1 + own / 10) if fec else 1),
                 "client.recovered_late": 5.0 * fec,
                 "server.overhead": overhead(network, at) * (1 + own / 10) * fec,

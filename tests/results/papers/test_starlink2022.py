@@ -17,7 +17,7 @@ from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
 from fecbench.results.papers.starlink2022.strata import fewest, gains
 from fecbench.results.store.records import CampaignInfo, Variant
-from tests.support.campaigns import campaign_info, frame_of, workload
+from tests.support.campaigns import campaign_info, frame_of, trial_row, workload
 
 OFF, TAIL = "off", "tail"
 VARIANTS = [
@@ -51,12 +51,8 @@ def plant(time: Time = as_on_the_slides, repetitions: int = 400, last_of: int = 
         # The other arm sends other packets, and loses others.
         of_arm = (lost, last) if variant == OFF else (float(repetition % 4 == 1), 0.0)
         rows.append(
-            {
-                "variant": variant,
-                "workload": "upload",
-                "point": point,
-                "repetition": repetition,
-                "state": "ok",
+            trial_row(variant, "upload", point, repetition)
+            | {
                 "client.dct_s": time(variant, lost, last) * noise[repetition, point, v],
                 "client.repair_sent": 0.0 if variant == OFF else 10.0,
                 "content.losses": of_arm[0],

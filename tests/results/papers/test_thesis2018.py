@@ -28,7 +28,7 @@ from tests.results.papers.planted import (
     design_of,
     judged,
 )
-from tests.support.campaigns import campaign_info
+from tests.support.campaigns import campaign_info, trial_row
 
 POINTS = 60
 ARMS = (UDP, RELIABLE, REED_SOLOMON, XOR, RLC)
@@ -107,15 +107,9 @@ def planted_campaign() -> Made:
                 is_arm = (variant["implementation"], options["scheme"]) == (arm.implementation, arm.scheme)
                 if not is_arm or arm.n not in (None, options.get("n")) or arm.delivery not in deliveries:
                     continue
+                key = variant["label"], f"messages-{arm.delivery}"
                 rows += [
-                    {
-                        "variant": variant["label"],
-                        "workload": f"messages-{arm.delivery}",
-                        "point": point,
-                        "repetition": repetition,
-                        "state": state,
-                        **measure(arm, values_of(point)),
-                    }
+                    trial_row(*key, point, repetition, state, **measure(arm, values_of(point)))
                     for point in range(POINTS)
                     for repetition in range(2)
                 ]

@@ -13,7 +13,7 @@ from tests.results.papers.planted import (
     assert_none_holds,
     design_of,
 )
-from tests.support.campaigns import campaign_info, workload
+from tests.support.campaigns import campaign_info, trial_row, workload
 
 DESIGNS = ("homogeneous", "losses", "heterogeneous")
 POINTS = 200
@@ -101,17 +101,8 @@ def planted_campaign() -> Made:
         for point in range(POINTS):
             for arm, label in labels.items():
                 received, rebuffering = measure(arm, VALUES[name](point))
-                rows.append(
-                    {
-                        "variant": label,
-                        "workload": "messages",
-                        "point": point,
-                        "repetition": 0,
-                        "state": "ok",
-                        "messages.received_bytes": received,
-                        "messages.rebuffering_s": rebuffering,
-                    }
-                )
+                measured = {"messages.received_bytes": received, "messages.rebuffering_s": rebuffering}
+                rows.append(trial_row(label, "messages", point, **measured))
         campaign = campaign_info(
             design_text=f'name = "thesis2018-multipath-{name}"\n',
             variants=variants,
