@@ -1,6 +1,6 @@
 """The common parts of tests of endpoints: endpoints over loopback, and an assignment for them.
 
-A test module says by a fixture `name` which implementation its `endpoints` are of.
+A test module says by NAME, or by a fixture `name`, which implementation its `endpoints` are of.
 """
 
 import csv
@@ -238,6 +238,11 @@ def is_unbuilt(item: pytest.Item) -> bool:
 @functools.cache
 def lacks_programs(name: str) -> bool:
     return bool(ours().find(name, "tests").missing_programs())
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.module.NAME)
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import pytest
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
 
+NAME = "udp"
+
 SCHEMES = {"noq-fec": ("none", "rlc", "rs", "xor", "vandermonde"), "rquic": ("none", "rlc", "xor")}
 
 MODELS = [
@@ -38,11 +40,6 @@ def frames(
         "part_bytes": PART_BYTES,
         "timetable": [[33_333 * number, parts * PART_BYTES] for number in range(COUNT)],
     }
-
-
-@pytest.fixture
-def name() -> str:
-    return "udp"
 
 
 def received(exchanges: Any, task: dict[str, Any]) -> list[tuple[int, int]]:

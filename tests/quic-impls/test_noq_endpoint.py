@@ -5,16 +5,11 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from fecbench.runners.implementations.finding import ours
 
+NAME = "noq-fec"
+
 DECLARATION = ours().find("noq-fec", "tests").declaration
-
-
-@pytest.fixture
-def name() -> str:
-    return "noq-fec"
 
 
 def test_content_is_transferred_with_each_scheme_and_congestion_control(

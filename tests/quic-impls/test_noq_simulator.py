@@ -48,13 +48,10 @@ from tests.support.simulations import (
     with_changes,
 )
 
+NAME = "noq-fec"
+
 SCHEMES = list(map(str, ours().find("noq-fec", "tests").declaration.options["scheme"].choices or []))
 QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
-
-
-@pytest.fixture
-def name() -> str:
-    return "noq-fec"
 
 
 def competing(tasks: Tasks, size_bytes: int, background_bytes: int = 10**9, **chosen: Any) -> Task:

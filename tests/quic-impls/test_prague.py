@@ -19,13 +19,10 @@ from tests.support.simulations import (
     metrics,
 )
 
+NAME = "noq-fec"
+
 QUEUE = {"queue_packets": 10_000, "queue": "dualpi2", "ecn": "true"}
 MBPS, RTT_MS = 100, 10
-
-
-@pytest.fixture
-def name() -> str:
-    return "noq-fec"
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from itertools import product
 from typing import Any
 
-import pytest
-
 from fecbench.runners.implementations.finding import ours
+
+NAME = "rquic"
 
 DECLARATION = ours().find("rquic", "tests").declaration
 COUNTERS = {
@@ -13,11 +13,6 @@ COUNTERS = {
     *("protected_delivered", "protected_lost", "residual_loss"),
 }
 CODES = ("xor", "rlc")
-
-
-@pytest.fixture
-def name() -> str:
-    return "rquic"
 
 
 def test_content_is_transferred_and_protected_by_the_codes_alone(

@@ -11,6 +11,8 @@ import pytest
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Uniform
 
+NAME = "rquic"
+
 Rows = Callable[[Literal["client", "server"], str], list[dict[str, float]]]
 DELIVERIES = ["datagram", "deadline", "stream", "reliable"]
 SCHEMES = ["none", "hold", "xor", "rlc", "plain"]
@@ -36,11 +38,6 @@ def frames(
         "part_bytes": PART_BYTES,
         "timetable": [[round(1e6 * number / 30), PARTS * PART_BYTES] for number in range(count)],
     }
-
-
-@pytest.fixture
-def name() -> str:
-    return "rquic"
 
 
 def latencies(exchanges: Any, task: Task) -> list[float]:

@@ -17,6 +17,8 @@ from fecbench.runners.implementations.finding import ours
 from fecbench.topologies import tcp
 from tests import ordinary
 
+NAME = "tcp"
+
 CONTROLLERS = ["reno", "cubic", "bbr"]
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
@@ -28,11 +30,6 @@ def choosable() -> list[str]:
         for name in tcp.controllers()
         if name in CONTROLLERS and (os.geteuid() == 0 or name in ALLOWED.read_text().split())
     ]
-
-
-@pytest.fixture
-def name() -> str:
-    return "tcp"
 
 
 @pytest.fixture

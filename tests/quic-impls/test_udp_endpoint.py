@@ -11,6 +11,8 @@ import pytest
 from fecbench.runners.trial.content import content
 from tests.waiting import wait_until
 
+NAME = "udp"
+
 HELLO, WELCOME, PART, SOURCE, REPAIR, END, DONE = (
     *(b"\x10", b"\x11", b"\x20"),
     *(b"\x21", b"\x22", b"\x30", b"\x31"),
@@ -28,11 +30,6 @@ WRONG = [
     (REPAIR + b"\x02" + bytes(3), "repair symbol: "),
     (DONE, "DONE is not what a sender sends"),
 ]
-
-
-@pytest.fixture
-def name() -> str:
-    return "udp"
 
 
 @pytest.fixture

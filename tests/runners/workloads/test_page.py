@@ -18,6 +18,7 @@ from fecbench.runners.workloads import json_file
 from fecbench.runners.workloads.page import graph as page_graph
 from fecbench.runners.workloads.page import har, photo_site
 from fecbench.runners.workloads.page.graph import Page
+from tests.support.designs import one_of, variant
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
@@ -373,33 +374,21 @@ def test_a_wrong_call_is_refused(fecbench_here: Any, tmp_path: Path, monkeypatch
 
 
 # Where it is not the little design.
-DESIGN = """
-repetitions = 1
-
-[plan]
-method = "grid"
-
-[factors]
-workload.connections = { choices = ["one", "per_origin"] }
-
-[constants]
-bandwidth_mbps = 20
-owd_ms = 10
-
-[[workloads]]
-name = "page"
-graph = "own"
-
-[[variants]]
-label = "off"
-implementation = "rquic"
-"""
+DESIGN = {
+    "repetitions": 1,
+    "plan": {"method": "grid"},
+    "constants": {"bandwidth_mbps": 20, "owd_ms": 10},
+    "variants": [variant("off", "rquic")],
+}
+CONNECTIONS = "one", "per_origin"
 
 
 @pytest.fixture
 def design(write_design: Any, tmp_path: Path):
-    def design(text: str = DESIGN) -> designs.Design:
-        return designs.load(write_design(tmp_path, text))
+    def design(connections: tuple[str, ...] = CONNECTIONS, graph: object = "own") -> designs.Design:
+        page = {"name": "page"} | ({} if graph is None else {"graph": graph})
+        factors = {"workload.connections": one_of(*connections)}
+        return designs.load(write_design(tmp_path, **DESIGN, factors=factors, workloads=[page]))
 
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("b", "a"), an_object("a"))))
@@ -436,17 +425,16 @@ def test_a_page_may_stand_beside_the_base_and_the_designs_own_goes_first(design,
 
 
 NO_PAGES = [
-    ('graph = "own"', 'graph = "owm"', "did you mean 'own'?"),
-    ('graph = "own"', 'graph = "../pages/own"', "there is no page '../pages/own'"),
-    ('graph = "own"', "graph = 5", "graph = 5"),
-    ('graph = "own"\n', "", "graph is missing"),
-    ('"per_origin"]', '"many"]', "connections = 'many' must be one of one, per_origin"),
+    ({"graph": "owm"}, "did you mean 'own'?"),
+    ({"graph": "../pages/own"}, "there is no page '../pages/own'"),
+    ({"graph": 5}, "graph = 5"),
+    ({"graph": None}, "graph is missing"),
+    ({"connections": ("one", "many")}, "connections = 'many' must be one of one, per_origin"),
 ]
 
 
 def test_a_design_that_names_no_page_or_a_wrong_one_is_refused(design, tmp_path: Path) -> None:
-    for right, wrong, message in NO_PAGES:
-        assert right in DESIGN
-        assert message in refusal_of(experiment_of, design(DESIGN.replace(right, wrong)))
+    for changes, message in NO_PAGES:
+        assert message in refusal_of(experiment_of, design(**changes))
     (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("a", "a"))))
     assert re.search(r"own\.json: .*a → a", refusal_of(experiment_of, design()))
