@@ -5,7 +5,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,54 +25,15 @@ ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE, POLICED = 1, 2, 3, 4, 5
 MS = 10**6
 
 
-class Settings(ctypes.Structure):
-    _fields_ = (
-        ("rate_bps", ctypes.c_uint64),
-        ("delay_ns", ctypes.c_uint64),
-        ("queue_bytes", ctypes.c_uint64),
-        ("queue_packets", ctypes.c_uint64),
-        ("max_frame_size", ctypes.c_uint32),
-        ("queue", ctypes.c_int),
-        ("outage_from_ns", ctypes.c_uint64),
-        ("outage_to_ns", ctypes.c_uint64),
-        ("steps", ctypes.c_void_p),
-        ("count", ctypes.c_uint64),
-        ("repeat", ctypes.c_int),
-        ("offset_ns", ctypes.c_uint64),
-        ("queue_ns", ctypes.c_uint64),
-        ("jitter", Jitter),
-        ("reorder", ctypes.c_bool),
-        ("duplicate_threshold", ctypes.c_uint64),
-        ("duplicate_seed", ctypes.c_uint64),
-        *(
-            (name, ctypes.c_uint64)
-            for name in ("mtu_bytes", "policer_bps", "policer_burst_bytes", "shaper_burst_bytes")
-        ),
-        *((name, ctypes.c_uint64) for name in ("corrupt_threshold", "corrupt_seed")),
-        *(("ecn", ctypes.c_bool), ("ecn_threshold_ns", ctypes.c_uint64), ("pie_seed", ctypes.c_uint64)),
-        *((name, ctypes.c_uint64) for name in ("overtake_threshold", "overtake_seed", "overtake_by")),
-        *((name, ctypes.c_uint64) for name in ("cross_bps", "cross_on_ns", "cross_off_ns", "cross_seed")),
-        ("mtu_icmp", ctypes.c_bool),
-        ("codel_target_ns", ctypes.c_uint64),
-    )
+COUNTERS = (
+    *("frames_in", "frames_out", "queue_dropped", "oversize_dropped", "outage_dropped", "policer_dropped"),
+    *("corrupted", "marked", "in_flight", "max_queue_bytes", "max_queue_packets"),
+    *("cross_frames", "cross_dropped"),
+)
 
 
 class Outcome(ctypes.Structure):
-    _fields_ = (
-        *(
-            (name, ctypes.c_uint64)
-            for name in ("frames_in", "frames_out", "queue_dropped", "oversize_dropped")
-        ),
-        ("outage_dropped", ctypes.c_uint64),
-        ("policer_dropped", ctypes.c_uint64),
-        ("corrupted", ctypes.c_uint64),
-        ("marked", ctypes.c_uint64),
-        ("in_flight", ctypes.c_uint64),
-        ("max_queue_bytes", ctypes.c_uint64),
-        ("max_queue_packets", ctypes.c_uint64),
-        *((name, ctypes.c_uint64) for name in ("cross_frames", "cross_dropped")),
-        ("conserved", ctypes.c_uint32),
-    )
+    _fields_ = (*((name, ctypes.c_uint64) for name in COUNTERS), ("conserved", ctypes.c_uint32))
 
 
 @dataclass
@@ -142,6 +103,21 @@ class Lane:
     cross_seed: int = 0
     mtu_icmp: bool = False
     codel_target_ns: int = 0
+
+
+TYPES = {
+    **{"max_frame_size": ctypes.c_uint32, "queue": ctypes.c_int, "repeat": ctypes.c_int},
+    **{"steps": ctypes.c_void_p, "jitter": Jitter},
+}
+
+
+class Settings(ctypes.Structure):
+    """A lane, as C has it."""
+
+    _fields_ = tuple(
+        (field.name, TYPES.get(field.name, ctypes.c_bool if field.type is bool else ctypes.c_uint64))
+        for field in fields(Lane)
+    )
 
 
 START_NS = 2 * MS
