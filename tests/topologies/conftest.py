@@ -66,11 +66,12 @@ class Wire:
         self.sender = self._socket(near, "near")
         self.receiver = self._socket(far, "far")
 
-    def send(self, size: int, direction: Direction = "up") -> None:
-        """Send a datagram in a frame of `size` bytes, with the time of sending."""
-        now = time.time_ns().to_bytes(8, "little")
+    def send(self, size: int, direction: Direction = "up", *, times: int = 1) -> None:
+        """Send datagrams in frames of `size` bytes, with the time of sending."""
         sender, to = (self.sender, "far") if direction == "up" else (self.receiver, "near")
-        sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES[to], PORT))
+        for _ in range(times):
+            now = time.time_ns().to_bytes(8, "little")
+            sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES[to], PORT))
 
     def receive(self, count: int, timeout_s: float = 30.0, direction: Direction = "up") -> NDArray[np.int64]:
         """(when sent, when the kernel received it) of up to `count` datagrams, ns since the epoch.

@@ -51,6 +51,8 @@ from fecbench.topologies.sysctls import QUIET_SYSCTLS, write_sysctls
 from fecbench.topologies.topology import DEFAULT_LATE_BOUND_US, Host, Topology, build
 from tests.support.patience import ahead
 
+Netem = tuple[Callable[..., Topology], bool]
+
 root = pytest.mark.root
 
 # Verbatim of iproute2 6.1: nine frames of 1042 bytes were offered to the shaper, with room for five.
@@ -154,9 +156,7 @@ def put_stand_in(
 
 
 @pytest.fixture(params=["without the delay", "with the delay"])
-def netem_topology(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Callable[..., Topology], bool]]:
+def netem_topology(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Netem]:
     """build() with the netem backend. Without the delay, a shaper that never shapes stands in for netem, so
     that everything else is tested on kernels without it."""
     delayed = request.param == "with the delay"
@@ -171,9 +171,7 @@ with_the_delay = pytest.mark.parametrize("netem_topology", ["with the delay"], i
 
 
 @root
-def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(netem_topology: Netem) -> None:
     make, delayed = netem_topology
     with make(LinkSettings.symmetric(10, 20)) as topology:
         assert topology.backend == "netem"
@@ -192,9 +190,7 @@ def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
 
 
 @root
-def test_it_says_when_the_first_frame_came_after_the_start(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_it_says_when_the_first_frame_came_after_the_start(netem_topology: Netem) -> None:
     make, _ = netem_topology
     with make(LinkSettings.symmetric(10, 20)) as topology:
         send_50_datagrams(topology)
@@ -221,7 +217,7 @@ def change_report(monkeypatch: pytest.MonkeyPatch, **upwards: Any) -> None:
 
 @root
 def test_how_late_frames_were_reaches_the_judge_as_the_clock_says_it(
-    netem_topology: tuple[Callable[..., Topology], bool], monkeypatch: pytest.MonkeyPatch
+    netem_topology: Netem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lateness_us = {"p50": 30.5, "p99": 2500.25, "p999": 2600.5, "max": 2600.75}
     change_report(monkeypatch, late=3, late_sum_us=6500.125, lateness_us=lateness_us)
@@ -244,7 +240,7 @@ def test_how_late_frames_were_reaches_the_judge_as_the_clock_says_it(
 @root
 @pytest.mark.parametrize("seen", [49, 51])
 def test_another_number_of_frames_than_the_clock_saw_is_no_measurement(
-    netem_topology: tuple[Callable[..., Topology], bool], monkeypatch: pytest.MonkeyPatch, seen: int
+    netem_topology: Netem, monkeypatch: pytest.MonkeyPatch, seen: int
 ) -> None:
     change_report(monkeypatch, frames=seen)
     make, _ = netem_topology
@@ -299,9 +295,7 @@ OTHER_QUEUES: list[tuple[str, str]] = [
 
 
 @root
-def test_a_link_whose_queue_is_not_what_was_asked_says_what_it_is(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_a_link_whose_queue_is_not_what_was_asked_says_what_it_is(netem_topology: Netem) -> None:
     for change, wrong in OTHER_QUEUES:
         make, _ = netem_topology
         assert doubts_after(make, 0, change) == [f"the link had {wrong}"]
@@ -316,9 +310,7 @@ MORE_THAN_SHAPED: list[tuple[str, str]] = [
 
 
 @root
-def test_a_link_whose_queue_does_more_than_was_asked_is_refused(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_a_link_whose_queue_does_more_than_was_asked_is_refused(netem_topology: Netem) -> None:
     for change, complaint in MORE_THAN_SHAPED:
         make, _ = netem_topology
         with pytest.raises(LinkError, match=complaint):
@@ -357,9 +349,7 @@ OTHER_DELAY_LINES: list[tuple[str, str]] = [
 
 @root
 @with_the_delay
-def test_a_link_whose_delay_line_is_not_what_was_asked_says_what_it_is(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_a_link_whose_delay_line_is_not_what_was_asked_says_what_it_is(netem_topology: Netem) -> None:
     for change, wrong in OTHER_DELAY_LINES:
         make, _ = netem_topology
         assert doubts_after(make, 1, f"netem {change}") == [f"the link had {wrong}"]
@@ -376,9 +366,7 @@ MORE_THAN_DELAYED: list[tuple[str, str]] = [
 
 @root
 @with_the_delay
-def test_a_link_whose_delay_line_does_more_than_was_asked_is_refused(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_a_link_whose_delay_line_does_more_than_was_asked_is_refused(netem_topology: Netem) -> None:
     for change, complaint in MORE_THAN_DELAYED:
         make, _ = netem_topology
         with pytest.raises(LinkError, match=complaint):
@@ -387,9 +375,7 @@ def test_a_link_whose_delay_line_does_more_than_was_asked_is_refused(
 
 @root
 @with_the_delay
-def test_a_delay_is_the_one_that_was_asked_whatever_tc_makes_of_its_digits(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_a_delay_is_the_one_that_was_asked_whatever_tc_makes_of_its_digits(netem_topology: Netem) -> None:
     for owd_ms in (0, 0.0005, 0.001, 0.0999, 1.0007, 33.333333, 123.456789, 1234.567891):
         make, _ = netem_topology
         link = LinkSettings.symmetric(10, owd_ms)
@@ -404,9 +390,7 @@ def test_a_delay_is_the_one_that_was_asked_whatever_tc_makes_of_its_digits(
     Path("/proc/sys/net/ipv6").exists(), reason="needs IPv6 as a module that is not loaded yet"
 )
 @with_the_delay
-def test_ipv6_that_the_first_program_would_load_sends_no_frames(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_ipv6_that_the_first_program_would_load_sends_no_frames(netem_topology: Netem) -> None:
     make, _ = netem_topology
     with make(LinkSettings.symmetric(10, 20)) as topology:
         ping = ["ping", "-q", "-c", "20", "-i", "0.1", topology.server.address]
@@ -419,9 +403,7 @@ def test_ipv6_that_the_first_program_would_load_sends_no_frames(
 
 @root
 @with_the_delay
-def test_frames_leave_one_serialization_apart_also_after_the_link_was_idle(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_frames_leave_one_serialization_apart_also_after_the_link_was_idle(netem_topology: Netem) -> None:
     make, _ = netem_topology
     link = LinkSettings(up=DirectionSettings(0.3, 20), down=DirectionSettings(0.2, 40))
     with make(link) as topology:
@@ -453,9 +435,7 @@ def arrivals_s(sender: Host, receiver: Host) -> list[float]:
 
 
 @root
-def test_finish_waits_until_the_link_has_drained(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_finish_waits_until_the_link_has_drained(netem_topology: Netem) -> None:
     make, _ = netem_topology
     with make(LinkSettings.symmetric(1, 10, queue_packets=30)) as topology:
         started = time.monotonic()
@@ -470,7 +450,7 @@ def test_finish_waits_until_the_link_has_drained(
 
 @root
 def test_counters_of_a_link_that_has_drained_are_not_those_that_a_busy_machine_read_before(
-    monkeypatch: pytest.MonkeyPatch, netem_topology: tuple[Callable[..., Topology], bool]
+    monkeypatch: pytest.MonkeyPatch, netem_topology: Netem
 ) -> None:
     read = netem_link._counters
 
@@ -502,9 +482,7 @@ def descriptors() -> int:
 
 
 @root
-def test_a_topology_with_netem_leaves_nothing(
-    netem_topology: tuple[Callable[..., Topology], bool],
-) -> None:
+def test_a_topology_with_netem_leaves_nothing(netem_topology: Netem) -> None:
     make, _ = netem_topology
     before = descriptors()
     make(LinkSettings.symmetric(10, 20)).close()

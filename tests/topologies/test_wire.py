@@ -88,8 +88,7 @@ def burst(wire: Any, patiently: Callable[..., Burst]) -> Bursts:
 @pytest.mark.parametrize(("bandwidth_mbps", "frames"), [(1, 60), (100, 6000)])
 def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: int) -> None:
     ends = wire(LinkSettings.symmetric(bandwidth_mbps, 10, queue_packets=frames))
-    for _ in range(frames):
-        ends.send(1242)
+    ends.send(1242, times=frames)
     sent_ns = time.time_ns()
     times = ends.receive(frames)
     assert len(times) == frames
@@ -145,8 +144,7 @@ def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: f
 def test_codel_drops_from_a_queue_that_stays_long(wire: Any) -> None:
     """40 frames of 10 ms each at once: the last ones would wait for 400 ms."""
     ends = wire(LinkSettings.symmetric(1, 5, queue_packets=100, queue="codel"))
-    for _ in range(40):
-        ends.send(1242)
+    ends.send(1242, times=40)
     received = len(ends.receive(40, timeout_s=1))
     up = ends.link.finish().directions["up"]
     assert (up.frames_in, up.frames_out) == (40, received)
@@ -293,8 +291,7 @@ def test_real_frames_have_the_noise_of_the_law_and_overtake_where_they_may(wire:
     seed, count = 2**64 - 3, 40
     settings = DirectionSettings(1000, 5, jitter=Jitter(30, "normal", seed), reorder=True)
     ends = wire(LinkSettings(settings, settings))
-    for _ in range(count):
-        ends.send(500)
+    ends.send(500, times=count)
     times = ends.receive(count)
     assert len(times) == count
     came_ms = (times[:, 1] - times[:, 0])[np.argsort(times[:, 0])] / 1e6
@@ -328,8 +325,7 @@ def test_a_queue_marks_real_packets_that_can_be_marked_and_their_checksums_stay_
     ends.receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
     for codepoint in (0, 1, 2):
         ends.sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0x20 | codepoint)
-        for _ in range(8):  # 10 ms each: three of them wait for less than 25 ms
-            ends.send(1250)
+        ends.send(1250, times=8)  # 10 ms each: three of them wait for less than 25 ms
         tos = []
         ends.receiver.settimeout(10)
         while len(tos) < 8:
@@ -354,8 +350,7 @@ def test_scalable_packets_overtake_in_dualpi2_and_are_marked(wire: Any) -> None:
     ends.receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
     for codepoint in (2, 1):
         ends.sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, codepoint)
-        for _ in range(5):
-            ends.send(1250)
+        ends.send(1250, times=5)
     tos: list[int] = []
     ends.receiver.settimeout(10)
     while len(tos) < 10:
@@ -374,8 +369,7 @@ def test_scalable_packets_overtake_in_dualpi2_and_are_marked(wire: Any) -> None:
 def test_fq_codel_lets_another_flow_s_packet_pass_those_of_a_long_queue(wire: Any) -> None:
     up = DirectionSettings(0.5, 0, queue_packets=100, queue="fq_codel")  # 20 ms each
     ends = wire(LinkSettings(up, DirectionSettings(100, 1)))
-    for _ in range(5):
-        ends.send(1250)
+    ends.send(1250, times=5)
     make = partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
     with run_inside(ends.near.netns_path, make) as other:
         other.sendto(bytes(100), ends.receiver.getsockname())
@@ -406,10 +400,8 @@ def test_frames_of_a_wire_meet_all_effects_and_the_kernel_drops_the_corrupted_on
         shaper_burst_bytes=9000,
     )
     ends = wire(LinkSettings(up, DirectionSettings(100, 20)))
-    for _ in range(4):
-        ends.send(700)  # longer than the MTU
-    for _ in range(40):  # in less than the 4 ms in which the policer earns another frame
-        ends.send(542)
+    ends.send(700, times=4)  # longer than the MTU
+    ends.send(542, times=40)  # in less than the 4 ms in which the policer earns another frame
     times, report = ends.receive(80, timeout_s=0.5), ends.link.finish()
     counted = report.directions["up"]
     passed = counted.frames_out // 2
@@ -429,14 +421,11 @@ def test_frames_of_a_wire_meet_all_effects_and_the_kernel_drops_the_corrupted_on
 @root
 def test_finish_stops_every_frame_and_leaves_the_interfaces(wire: Any) -> None:
     ends = wire(LinkSettings.symmetric(100, 1000))
-    for _ in range(5):
-        ends.send(1000)
+    ends.send(1000, times=5)
     assert len(ends.receive(5)) == 5
-    for _ in range(7):  # they are in the kernel, and none is due
-        ends.send(1000)
+    ends.send(1000, times=7)  # they are in the kernel, and none is due
     report = ends.link.finish()
-    for _ in range(3):
-        ends.send(1000)
+    ends.send(1000, times=3)
     assert len(ends.receive(1, timeout_s=0.5)) == 0
     up = report.directions["up"]
     assert (up.frames_in, up.frames_out, up.in_flight) == (12, 5, 7)
@@ -480,8 +469,7 @@ def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
         assert hog.stdin is not None
         assert hog.stdout is not None
         hog.stdout.readline()
-        for _ in range(10):
-            ends.send(500)
+        ends.send(500, times=10)
         time.sleep(0.06)
         hog.stdin.close()
     assert len(ends.receive(10)) == 10
@@ -498,12 +486,10 @@ def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
 def test_frames_that_came_while_the_wire_was_stopped_are_late(wire: Any) -> None:
     ends = wire(LinkSettings.symmetric(100, 1), late_bound_us=20_000)
     pid = ends.link._process.pid
-    for _ in range(5):
-        ends.send(500)
+    ends.send(500, times=5)
     ends.receive(5)
     os.kill(pid, signal.SIGSTOP)
-    for _ in range(10):
-        ends.send(500)
+    ends.send(500, times=10)
     time.sleep(0.06)  # the length of the stop
     os.kill(pid, signal.SIGCONT)
     assert len(ends.receive(10)) == 10
@@ -522,8 +508,7 @@ def test_a_stop_that_ends_before_a_frame_is_due_delays_no_frame(wire: Any, patie
         ends = wire(LinkSettings.symmetric(100, 200), late_bound_us=20_000)
         pid = ends.link._process.pid
         os.kill(pid, signal.SIGSTOP)
-        for _ in range(10):
-            ends.send(500)
+        ends.send(500, times=10)
         time.sleep(0.06)  # the length of the stop
         os.kill(pid, signal.SIGCONT)
         times = ends.receive(10)
@@ -556,8 +541,7 @@ def test_the_queue_is_that_of_the_arrivals_however_late_they_are_read(wire: Any)
 @root
 def test_what_came_while_the_wire_slept_is_in_its_report(wire: Any) -> None:
     ends = wire(LinkSettings.symmetric(100, 5))
-    for _ in range(20):  # the first wakes the wire, which then sleeps until it is due
-        ends.send(500)
+    ends.send(500, times=20)  # the first wakes the wire, which then sleeps until it is due
     up = ends.link.finish().directions["up"]
     assert up.frames_in == 20
     assert up.frames_out + up.in_flight == 20
@@ -744,8 +728,7 @@ def test_frames_that_the_kernel_discards_break_conservation_and_are_not_looked_f
     ends = wire(LinkSettings.symmetric(100, 1))
     pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)  # nobody reads: the TAP's queue of 10,000 overflows
-    for _ in range(10_500):
-        ends.send(100)
+    ends.send(100, times=10_500)
     os.kill(pid, signal.SIGCONT)
     ends.receive(1)
     time.sleep(1)  # nothing is to be done

@@ -16,6 +16,8 @@ from fecbench.results.store.records import CampaignInfo, Group, TrialKey, TrialR
 from tests.results.conftest import make_record
 from tests.results.pages import page_of
 
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
 CELLS = 5
 
 
@@ -150,9 +152,7 @@ def test_a_campaign_and_its_report_warn_of_hosts_that_differ(
 
 
 @pytest.fixture
-def on_hosts(
-    sqlite: str, new_campaign: Callable[..., CampaignInfo]
-) -> Iterator[Callable[..., tuple[Database, CampaignInfo]]]:
+def on_hosts(sqlite: str, new_campaign: Callable[..., CampaignInfo]) -> Iterator[Filled]:
     """Make a campaign of one point: each trial ran on the host that `host_of` names, and took as long as
     `dct_s_of` says; both get a variant and a repetition."""
     with Database.open(sqlite, create=True) as database:
@@ -194,9 +194,7 @@ def twice_as_slow_on_bob(variant: str, repetition: int) -> float:
     return 2.0 if went_on_elsewhere(variant, repetition) == "bob" else 1.0
 
 
-def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(on_hosts: Filled) -> None:
     """Otherwise FEC would seem to take twice as long in five of twelve repetitions."""
     database, campaign = on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12)
     frame = frames.trials(database, campaign, ["client.dct_s"])
@@ -214,16 +212,12 @@ def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
     assert warning in page
 
 
-def test_pairs_of_two_hosts_are_no_pairs_of_an_a_a_comparison(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_pairs_of_two_hosts_are_no_pairs_of_an_a_a_comparison(on_hosts: Filled) -> None:
     result = equality.of_itself(*on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12))
     assert (result.pairs, result.median) == (7, 1.0)
 
 
-def test_in_virtual_time_it_does_not_matter_which_host_ran_a_trial(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_in_virtual_time_it_does_not_matter_which_host_ran_a_trial(on_hosts: Filled) -> None:
     database, campaign = on_hosts(went_on_elsewhere, repetitions=12, engine="virtual")
     for metrics in (["client.dct_s"], ["client.dct_s", "host"], None):
         pairing = paired(frames.trials(database, campaign, metrics), OFF, XOR)
@@ -231,9 +225,7 @@ def test_in_virtual_time_it_does_not_matter_which_host_ran_a_trial(
     assert hosts.told_of(database, campaign) == hosts.Told([], [])
 
 
-def test_a_group_whose_host_nobody_knows_is_compared(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_a_group_whose_host_nobody_knows_is_compared(on_hosts: Filled) -> None:
     frame = frames.trials(*on_hosts(went_on_elsewhere, repetitions=12))
     frame.loc[frame["variant"] == OFF, "host"] = None
     assert len(paired(frame, OFF, XOR).matched) == 12
@@ -243,9 +235,7 @@ def by_turns(_: str, repetition: int) -> str:
     return ("ada", "bob")[repetition % 2]
 
 
-def test_a_host_that_slows_fec_alone_is_found(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_a_host_that_slows_fec_alone_is_found(on_hosts: Filled) -> None:
     """Bob takes twice as long for everything, and a tenth more for FEC."""
     random = np.random.default_rng(11)
 
@@ -264,9 +254,7 @@ def test_a_host_that_slows_fec_alone_is_found(
     assert warning in unescape(page_of(database, campaign))
 
 
-def test_a_host_that_slows_both_arms_alike_is_seldom_taken_for_one_that_slows_fec(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_a_host_that_slows_both_arms_alike_is_seldom_taken_for_one_that_slows_fec(on_hosts: Filled) -> None:
     database, campaign = on_hosts(by_turns)
     frame, random, trials = frames.trials(database, campaign), np.random.default_rng(12), 60
     slow = 1 + (frame["repetition"] % 2)
@@ -278,9 +266,7 @@ def test_a_host_that_slows_both_arms_alike_is_seldom_taken_for_one_that_slows_fe
     assert wrong <= 10
 
 
-def test_too_few_pairs_on_two_hosts_leave_open_whether_ratios_depend_on_the_host(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_too_few_pairs_on_two_hosts_leave_open_whether_ratios_depend_on_the_host(on_hosts: Filled) -> None:
     remarks = hosts.told_of(*on_hosts(by_turns, repetitions=2 * LEAST_GROUPS - 2))
     (note,) = remarks.notes
     assert note.startswith("Whether ratios depend on the host is not known: ")

@@ -28,6 +28,8 @@ from fecbench.runners.commands.console.campaign_summary import table_of_answers
 from tests import help as helps
 from tests.results.pages import page_of, text_of
 
+Campaign = tuple[Database, CampaignInfo]
+
 SYNONYMS = {
     "variant": r"arms?",
     "network": r"(?<!percentage )points?",
@@ -37,11 +39,11 @@ SYNONYMS = {
     "undecided": r"open|cannot tell|cannot be told",
 }
 POINTS = [{"bandwidth_mbps": 1.0 + n % 6, "loss.p": 0.01 + 0.001 * n} for n in range(32)]
-Filled = Callable[..., tuple[Database, CampaignInfo]]
+Filled = Callable[..., Campaign]
 
 
 @pytest.fixture
-def planted(filled: Filled) -> tuple[Database, CampaignInfo]:
+def planted(filled: Filled) -> Campaign:
     """A campaign with rules, maps, and each of the verdicts."""
     factors = [0.5, 1.5, 1.0, None]  # None: now so, now so
     outcomes = {
@@ -81,9 +83,7 @@ def test_a_synonym_is_found() -> None:
     ]
 
 
-def test_the_page_and_its_figures_use_the_words_of_the_glossary(
-    planted: tuple[Database, CampaignInfo],
-) -> None:
+def test_the_page_and_its_figures_use_the_words_of_the_glossary(planted: Campaign) -> None:
     texts = {"page": text_of(page_of(*planted))}
     evidence = gather(*planted)
     for name, figure in named(evidence).items():
@@ -96,17 +96,13 @@ def test_the_page_and_its_figures_use_the_words_of_the_glossary(
     } == {}
 
 
-def test_no_axis_keeps_the_blank_that_it_had_before_its_label(
-    planted: tuple[Database, CampaignInfo],
-) -> None:
+def test_no_axis_keeps_the_blank_that_it_had_before_its_label(planted: Campaign) -> None:
     for name, figure in named(gather(*planted)).items():
         labels = [label for axes in figure.draw().axes for label in (axes.get_xlabel(), axes.get_ylabel())]
         assert " " not in labels, name
 
 
-def test_rules_that_come_after_the_first_page_make_the_same_document(
-    planted: tuple[Database, CampaignInfo],
-) -> None:
+def test_rules_that_come_after_the_first_page_make_the_same_document(planted: Campaign) -> None:
     first = gather(*planted, explained=False)
     document, whole = document_of(first), document_of(gather(*planted))
     assert document_with_rules(document, with_explanations(first)) == whole
@@ -116,7 +112,7 @@ def test_rules_that_come_after_the_first_page_make_the_same_document(
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 def test_table_page_figures_and_rules_have_the_same_counts_and_the_same_ratio(
-    planted: tuple[Database, CampaignInfo], statistic: Literal["mean", "median"]
+    planted: Campaign, statistic: Literal["mean", "median"]
 ) -> None:
     database, campaign = planted[0], replace(planted[1], statistic=statistic)
     evidence = gather(database, campaign)
@@ -146,9 +142,7 @@ def test_table_page_figures_and_rules_have_the_same_counts_and_the_same_ratio(
     assert explained.explanation.everywhere.ratio == pytest.approx(ratios[statistic])
 
 
-def test_the_table_of_answers_uses_the_words_of_the_glossary(
-    planted: tuple[Database, CampaignInfo],
-) -> None:
+def test_the_table_of_answers_uses_the_words_of_the_glossary(planted: Campaign) -> None:
     database, campaign = planted
     table = comparison.of_frame(frames.trials(database, campaign), campaign)
     console = Console(width=250, record=True, quiet=False)
@@ -221,7 +215,7 @@ def test_the_help_of_every_command_calls_a_variant_so() -> None:
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 def test_the_table_of_rules_is_headed_by_the_average_that_it_has(
-    planted: tuple[Database, CampaignInfo], statistic: Literal["mean", "median"]
+    planted: Campaign, statistic: Literal["mean", "median"]
 ) -> None:
     (explained,) = document_of(gather(planted[0], replace(planted[1], statistic=statistic))).explained
     assert [column.head for column in rules(explained).columns][1] == f"{statistic} ratio [95 %]"

@@ -24,6 +24,8 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
 from tests.results.conftest import create_campaign, make_record
 
+Table = tuple[pd.DataFrame, CampaignInfo]
+
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
 OFF, XOR, RLC = "off", "xor", "rlc"
@@ -35,7 +37,7 @@ POINTS = 40
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, CampaignInfo]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """40 points, with XOR at the first 30 of them only."""
     random = np.random.default_rng(1)
     points = [
@@ -63,9 +65,7 @@ def dots(figure: Figure) -> list[PathCollection]:
     return [item for axes in figure.axes for item in axes.collections if isinstance(item, PathCollection)]
 
 
-def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
-    measured: tuple[pd.DataFrame, CampaignInfo],
-) -> None:
+def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(measured: Table) -> None:
     ratios, campaign = measured
     axes = ratio_figures.bars(ratios, campaign).axes[0]
     (lines,) = axes.collections
@@ -91,7 +91,7 @@ INTERVALS: list[tuple[int, str]] = [
 ]
 
 
-def test_bars_say_whether_they_have_an_interval(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
+def test_bars_say_whether_they_have_an_interval(measured: Table) -> None:
     for points, words in INTERVALS:
         ratios, campaign = measured
         figure = ratio_figures.bars(ratios[ratios["point"] < points], campaign)
@@ -99,9 +99,7 @@ def test_bars_say_whether_they_have_an_interval(measured: tuple[pd.DataFrame, Ca
         assert detail.endswith(f"bar: median over networks; {words}"), points
 
 
-def test_each_curve_of_ratios_has_a_panel_with_its_band_from_end_to_end(
-    measured: tuple[pd.DataFrame, CampaignInfo],
-) -> None:
+def test_each_curve_of_ratios_has_a_panel_with_its_band_from_end_to_end(measured: Table) -> None:
     """The band of Massart: 95 % of 30 or 40 values lie within √(ln 40 / 2n)."""
     ratios, campaign = measured
     curves = {
@@ -129,9 +127,7 @@ def test_each_curve_of_ratios_has_a_panel_with_its_band_from_end_to_end(
     assert next(panels, None) is None
 
 
-def test_every_ratio_of_a_workload_is_drawn_over_every_factor(
-    measured: tuple[pd.DataFrame, CampaignInfo],
-) -> None:
+def test_every_ratio_of_a_workload_is_drawn_over_every_factor(measured: Table) -> None:
     ratios, campaign = measured
     figure = ratio_figures.over_factors(ratios, campaign, SMALL)
     assert [axes.get_xlabel() for axes in figure.axes] == ["bandwidth (Mbit/s)", "loss.p", "queue"]
@@ -141,9 +137,7 @@ def test_every_ratio_of_a_workload_is_drawn_over_every_factor(
         np.testing.assert_allclose(sorted(y for item in drawing for _, y in item.get_offsets()), expected)
 
 
-def test_each_interval_over_factors_is_a_line_of_its_own_where_it_is_known(
-    measured: tuple[pd.DataFrame, CampaignInfo],
-) -> None:
+def test_each_interval_over_factors_is_a_line_of_its_own_where_it_is_known(measured: Table) -> None:
     ratios, campaign = measured
     rlc = ratios[(ratios["variant"] == RLC) & (ratios["workload"] == SMALL)]
     bounded = rlc.assign(low=rlc["ratio"] / 1.1, high=rlc["ratio"] * 1.1)
@@ -158,7 +152,7 @@ def test_each_interval_over_factors_is_a_line_of_its_own_where_it_is_known(
         assert np.isnan(ends[2::3]).all()
 
 
-def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
+def test_the_cells_of_a_map_hold_every_point_once(measured: Table) -> None:
     for factors in (("bandwidth_mbps", "loss.p"), ("loss.p", "queue"), None):
         ratios, campaign = measured
         *panels, _ = ratio_figures.heat_map(ratios, campaign, XOR, factors).axes
@@ -174,9 +168,7 @@ def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, 
             assert len(words) > 3, (factors, workload)
 
 
-def test_a_cell_of_unknown_median_has_a_question_mark_and_its_points(
-    measured: tuple[pd.DataFrame, CampaignInfo],
-) -> None:
+def test_a_cell_of_unknown_median_has_a_question_mark_and_its_points(measured: Table) -> None:
     ratios, campaign = measured
     some = ratios[(ratios["variant"] == RLC) & (ratios["workload"] == SMALL)]
     unknown = some.assign(ratio=np.where(np.arange(len(some)) % 2, 0.0, math.inf), censored=True)
@@ -201,9 +193,7 @@ def test_a_cell_between_two_ticks_holds_the_points_between_these_values() -> Non
         assert low * 0.99 <= inside.min() <= inside.max() <= high * 1.01
 
 
-def test_a_point_without_a_ratio_stays_grey_in_a_pair_plot(
-    measured: tuple[pd.DataFrame, CampaignInfo],
-) -> None:
+def test_a_point_without_a_ratio_stays_grey_in_a_pair_plot(measured: Table) -> None:
     ratios, campaign = measured
     grey, coloured, *_ = dots(ratio_figures.pairs(ratios, campaign, XOR))
     assert len(grey.get_offsets()) == POINTS
@@ -214,9 +204,7 @@ def test_a_point_without_a_ratio_stays_grey_in_a_pair_plot(
     np.testing.assert_allclose(coloured.get_facecolor(), expected, atol=0.02)
 
 
-def test_a_variant_has_its_colour_and_mark_in_bars_and_over_factors(
-    measured: tuple[pd.DataFrame, CampaignInfo],
-) -> None:
+def test_a_variant_has_its_colour_and_mark_in_bars_and_over_factors(measured: Table) -> None:
     ratios, campaign = measured
     color = looks(campaign)[RLC].color
     alone = ratios[ratios["variant"] == RLC]
@@ -227,7 +215,7 @@ def test_a_variant_has_its_colour_and_mark_in_bars_and_over_factors(
     assert len({(look.color, look.marker, look.hatch) for look in looks(campaign).values()}) == 3
 
 
-def test_what_a_figure_lacks_is_said(measured: tuple[pd.DataFrame, CampaignInfo], filled: Filled) -> None:
+def test_what_a_figure_lacks_is_said(measured: Table, filled: Filled) -> None:
     ratios, campaign = measured
     with pytest.raises(NothingToDraw, match="No ratio was measured for 2 kB"):
         ratio_figures.over_factors(ratios[ratios["workload"] == LARGE], campaign, SMALL)
