@@ -39,7 +39,7 @@ ROOMS = {
     "runners.authority": {"runners.refusal"},
     "runners.sandbox": {"runners.refusal"},
     "runners.implementations": {
-        *("runners.refusal", "runners.options", "runners.probe", "runners.sandbox", "runners.scratch"),
+        *("runners.refusal", "runners.options", "runners.probe", "runners.sandbox", "runners.scratch")
     },
     "runners.tasks": {"dropper", "topologies"},
     "runners.workloads": {"runners.refusal", "runners.options", "runners.tasks", "topologies"},
@@ -108,9 +108,7 @@ INSIDE_RESULTS = {
     "results.metrics": {"results.store"},
     "results.store": set[str](),
     "results.analysis": {"results.store", "results.metrics"},
-    "results.figures": {
-        *("results.store", "results.metrics", "results.analysis", "results.history"),
-    },
+    "results.figures": {*("results.store", "results.metrics", "results.analysis", "results.history")},
     "results.papers.finding_pages": {"results.papers", "results.reading"},
     "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},
     "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
@@ -122,9 +120,7 @@ INSIDE_RESULTS = {
     "results.gate": {"results.store", "results.metrics", "results.analysis"},
     "results.history": set[str](),
     "results.reading": {"results.store", "results.metrics", "results.analysis", "results.plotting"},
-    "results.plotting": {
-        *("results.store", "results.metrics", "results.analysis", "results.figures"),
-    },
+    "results.plotting": {*("results.store", "results.metrics", "results.analysis", "results.figures")},
 }
 ONLY_COMMANDS = {"typer", "rich", "click"}
 DRAWING = {"jinja2", "matplotlib", "results.figures"}

@@ -20,9 +20,7 @@ def costs_of(*, seconds: float, alone_per_s: float, harness_per_s: float = 1e6) 
 @pytest.mark.parametrize("bound", BOUNDS.values(), ids=lambda bound: bound.design)
 def test_at_its_bounds_a_design_keeps_them(bound: Bound) -> None:
     costs = costs_of(
-        seconds=bound.seconds,
-        alone_per_s=bound.alone_per_s or 0.1,
-        harness_per_s=bound.harness_per_s or 0.1,
+        seconds=bound.seconds, alone_per_s=bound.alone_per_s or 0.1, harness_per_s=bound.harness_per_s or 0.1
     )
     assert missed(bound, costs) == []
 

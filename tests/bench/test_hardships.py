@@ -102,9 +102,7 @@ def whole_files(folder: Path) -> None:
         Figure(figsize=(1, 1)).savefig(folder / f"a.{suffix}")
 
 
-def test_a_file_that_lacks_its_last_letters_is_half_written_and_a_hidden_one_may_be(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_lacks_its_last_letters_is_half_written_and_a_hidden_one_may_be(tmp_path: Path) -> None:
     whole_files(tmp_path)
     assert judging.half_written(tmp_path) == []
     names = sorted(path.name for path in tmp_path.iterdir())

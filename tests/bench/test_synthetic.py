@@ -67,8 +67,7 @@ def test_readers_bear_ties(path: str) -> None:
     sentence = next(line for line in headline(frame, campaign, table) if line.startswith("RLC"))
     smallest = sentence[sentence.index("1 kB: ") : sentence.index("10 kB: ")]
     match = re.search(
-        rf"helps in (\d+) of {POINTS} networks .*, harms in (\d+), no difference in (\d+)",
-        smallest,
+        rf"helps in (\d+) of {POINTS} networks .*, harms in (\d+), no difference in (\d+)", smallest
     )
     assert match
     helps, harms, equivalent = map(int, match.groups())

@@ -190,11 +190,7 @@ REFUSED = [
         3,
         "must be 3 words, one for each factor, such as 'a b ab'",
     ),
-    (
-        {"method": "factorial", "generators": "a"},
-        2,
-        "must be 2 words, one for each factor, such as 'a b'",
-    ),
+    ({"method": "factorial", "generators": "a"}, 2, "must be 2 words, one for each factor, such as 'a b'"),
     ({"method": "factorial", "generators": "a b 7"}, 3, "must be 3 words, one for each factor"),
     ({"method": "factorial", "generators": "a b zz"}, 3, "Generators are not valid"),
     ({"method": "factorial", "generators": "a b a"}, 3, "Main factors are confounded"),

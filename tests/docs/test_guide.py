@@ -98,10 +98,7 @@ class Reader:
     """Does what a page says, in a folder of its own."""
 
     def __init__(
-        self,
-        checkout: Path,
-        patiently: Callable[..., Any],
-        has_invalid_trials: Callable[[Path], bool],
+        self, checkout: Path, patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]
     ) -> None:
         self.checkout = checkout
         self.scripts = ""  # of this page
@@ -255,9 +252,7 @@ def check_printed(output: str, printed: str) -> None:
 
 @pytest.fixture
 def reader(
-    tmp_path: Path,
-    patiently: Callable[..., Any],
-    has_invalid_trials: Callable[[Path], bool],
+    tmp_path: Path, patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]
 ) -> Iterator[Reader]:
     """A reader in a folder that has what commands read of the checkout."""
     checkout = tmp_path / "fecbench"

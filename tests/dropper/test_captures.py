@@ -254,10 +254,7 @@ def test_a_lost_datagram_is_none_of_tiny_parts(tmp_path: Path) -> None:
     sender = [udp(number.to_bytes(2, "big") + bytes(1198)) for number in range(1, COUNT)] + [udp(b"\0")]
     assert numbers_lost(
         between(tmp_path, pcap(framed(sender)), pcap(framed([*sender[:7], *sender[8:]])))
-    ) == (
-        "7",
-        COUNT,
-    )
+    ) == ("7", COUNT)
 
 
 def test_segments_that_an_offload_joined_on_one_side_alone_are_refused(tmp_path: Path) -> None:

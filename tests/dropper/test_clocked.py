@@ -6,15 +6,7 @@ import scipy.stats
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fecbench.dropper.clocked import (
-    STAYS,
-    Slots,
-    Timed,
-    TimedGilbertElliott,
-    is_bad,
-    stays_us,
-    verdicts_at,
-)
+from fecbench.dropper.clocked import STAYS, Slots, Timed, TimedGilbertElliott, is_bad, stays_us, verdicts_at
 from fecbench.dropper.command import Filter, attach, log, show
 from fecbench.dropper.draws import SEEDS, LossModelError, draws, unpack
 from fecbench.dropper.parameters import MODELS, loss_model

@@ -85,10 +85,7 @@ def test_ranges_that_touch_or_reach_beyond_what_was_sent_end_before_their_last_n
 def two_traces(*vantages: str) -> dict[str, Any]:
     """A sender of 40 packets with three losses, and one of 20 that lost its first two."""
     one = document(events(by_header), vantages[0])
-    other = document(
-        [event for event in events(by_header, (0, 1)) if event["time"] < 20],
-        vantages[1],
-    )
+    other = document([event for event in events(by_header, (0, 1)) if event["time"] < 20], vantages[1])
     return {**one, "traces": one["traces"] + other["traces"]}
 
 

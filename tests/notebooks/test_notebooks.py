@@ -56,12 +56,12 @@ RECORDED = {
     "thesis2018-one-path.ipynb": {
         "thesis2018-one-path": {
             f"thesis2018-{name}-short" for name in ("uniform", "ge", "delay", "low-desync")
-        },
+        }
     },
     "thesis2018-two-paths.ipynb": {
         "thesis2018-two-paths": {
             f"thesis2018-multipath-{name}-short" for name in ("homogeneous", "losses", "heterogeneous")
-        },
+        }
     },
     "starlink2022.ipynb": {"starlink2022-virtual": {"starlink2022-uploads-short"}},
     "short-messages.ipynb": {"moskvitin": {"moskvitin-short"}},

@@ -30,11 +30,7 @@ def viewer() -> Path:
 @pytest.mark.parametrize("name", ["moq"])
 @pytest.mark.parametrize("scheme", ["none", "rlc"])
 def test_a_foreign_viewer_gets_the_bytes_of_each_track(
-    viewer: Path,
-    endpoints: Any,
-    assignment: dict[str, Any],
-    tmp_path: Path,
-    scheme: str,
+    viewer: Path, endpoints: Any, assignment: dict[str, Any], tmp_path: Path, scheme: str
 ) -> None:
     sizes = {"video": (40_000, 7000, 6000, 8000, 1, 30_000, 9000), "audio": (160,) * 12}
     workload = live(

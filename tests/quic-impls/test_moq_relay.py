@@ -130,10 +130,7 @@ def test_repair_crosses_the_hops_that_have_fec_and_rebuilds_what_was_lost_there(
     video = track("video", "group", *[20_000, *[4000] * 4] * 6)
     (answer,) = broadcasts.carry_out(relayed(broadcasts, live(video), lossy, IN_BURSTS, **options))
     reports = {name: endpoint["metrics"] for name, endpoint in answer["endpoints"].items()}
-    repair = {
-        "access": reports["relay"]["access.repair_sent"],
-        "backbone": reports["server"]["repair_sent"],
-    }
+    repair = {"access": reports["relay"]["access.repair_sent"], "backbone": reports["server"]["repair_sent"]}
     rebuilt = {
         "access": reports["client"]["packets_recovered"],
         "backbone": reports["relay"]["backbone.packets_recovered"],

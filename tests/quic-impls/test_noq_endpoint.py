@@ -50,10 +50,7 @@ def test_a_server_counts_the_source_packets_of_all_its_clients(
 
 
 def test_a_server_counts_what_arrived_before_the_signal(endpoints: Any, assignment: dict[str, Any]) -> None:
-    with (
-        endpoints.serving(assignment) as server,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer,
-    ):
+    with endpoints.serving(assignment) as server, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         server.process.send_signal(signal.SIGSTOP)
         peer.sendto(bytes(100), (assignment["address"], assignment["port"]))
         server.process.send_signal(signal.SIGTERM)

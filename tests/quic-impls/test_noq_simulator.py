@@ -413,10 +413,7 @@ def test_a_task_that_is_wrong_is_refused_with_what_is_wrong(simulator: Simulator
 WRONG_LINKS: list[tuple[str, str]] = [
     ("rate_bps 5\n", "links.internet.down: rate_bps is given twice"),
     ("queue_packets 5\n", "links.internet.down: two limits are given; a queue has one limit"),
-    (
-        "queue red\n",
-        "links.internet.down: queue red: must be droptail, codel, pie, fq_codel or dualpi2",
-    ),
+    ("queue red\n", "links.internet.down: queue red: must be droptail, codel, pie, fq_codel or dualpi2"),
     ("p 2\n", "links.internet.down: p: given twice"),
     ("speed 9\n", "links.internet.down: speed is no name: must be one of rate_bps, delay_ns"),
     ("a\0b", "links.internet.down: a text has a zero in it"),

@@ -17,16 +17,7 @@ from fecbench.dropper.model import GilbertElliott, Uniform
 from tests.support.live import TWO_TRACKS, live
 from tests.support.quic_packets import read, secrets
 from tests.support.recount import ENDS, bytes_of, check_losses, recount
-from tests.support.simulations import (
-    Simulator,
-    Tasks,
-    download,
-    exits,
-    metrics,
-    upload,
-    way,
-    with_changes,
-)
+from tests.support.simulations import Simulator, Tasks, download, exits, metrics, upload, way, with_changes
 
 TRIALS = 16
 RQUIC_SEEDS = {

@@ -20,16 +20,7 @@ from fecbench.dropper.model import GilbertElliott, Uniform
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.refusal import Refusal
-from tests.support.simulations import (
-    OVERHEAD_BYTES,
-    Simulator,
-    Task,
-    Tasks,
-    download,
-    exits,
-    metrics,
-    upload,
-)
+from tests.support.simulations import OVERHEAD_BYTES, Simulator, Task, Tasks, download, exits, metrics, upload
 
 IMPLEMENTATION = ours().find("rquic", "tests")
 PAGE = json.loads((REPOSITORY / "designs/catalog/pages/photo-site.json").read_text())["objects"]

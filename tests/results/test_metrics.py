@@ -186,12 +186,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("video", "is_share = true", 'is_share = "yes"', "is_share = 'yes': must be a valid boolean"),
     ("video", 'by = "harness"', "", "video.mean_kbps: by: is missing"),
     ("video", '["video.mean_kbps"]', "[[]", "video.toml: "),
-    (
-        "links",
-        'by = "link"',
-        'by = "link"\nwords = "lost"',
-        "words: 'lost': must be a valid",
-    ),
+    ("links", 'by = "link"', 'by = "link"\nwords = "lost"', "words: 'lost': must be a valid"),
     ("series", "[cwnd.columns]", "[cwnd.rows]", "cwnd: columns: is missing"),
     ("columns", "meaning = ", "means = ", "id: meaning: is missing"),
 ]

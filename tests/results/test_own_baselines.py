@@ -30,11 +30,7 @@ BASELINES = {BBR: CUBIC, CUBIC_FEC: CUBIC, BBR_FEC: BBR}
 RATIOS = {BBR: 0.25, CUBIC_FEC: 0.5, BBR_FEC: 1.5}
 VARIANTS = [
     Variant(
-        label=label,
-        implementation="x",
-        options={},
-        baseline=label == CUBIC,
-        compared_with=OWN.get(label),
+        label=label, implementation="x", options={}, baseline=label == CUBIC, compared_with=OWN.get(label)
     )
     for label in TIMES_S
 ]

@@ -87,10 +87,7 @@ def test_one_timeout_of_nine_takes_no_gain_from_a_point(filled: Filled, sqlite: 
     filled(outcomes | {TrialKey(XOR, "download-10000", 1, 0): ("timeout", 60.0)})
     with results.open(sqlite) as opened:
         table = opened["campaign-0"].intervals(OFF, XOR)
-    assert table[["pairs", "timeouts", "verdict"]].to_numpy().tolist() == [
-        [9, 0, "gain"],
-        [9, 1, "gain"],
-    ]
+    assert table[["pairs", "timeouts", "verdict"]].to_numpy().tolist() == [[9, 0, "gain"], [9, 1, "gain"]]
     # The interval reaches to where the median would be if two or three more had timed out.
     assert table["high"].tolist() == [0.5, 0.5]
 

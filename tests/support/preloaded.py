@@ -88,11 +88,7 @@ def _execute() -> None:
 
 
 def _run(
-    body: Callable[[], None],
-    words: list[str],
-    folder: Path,
-    environment: Mapping[str, str],
-    limit_s: float,
+    body: Callable[[], None], words: list[str], folder: Path, environment: Mapping[str, str], limit_s: float
 ) -> Ended:
     with tempfile.TemporaryDirectory() as outputs:
         paths = [Path(outputs, name) for name in ("stdout", "stderr")]

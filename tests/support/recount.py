@@ -130,11 +130,7 @@ def within(value: float, least: float, most: float) -> float:
 
 
 def of_messages(
-    end: str,
-    own: list[Packet],
-    arrived: list[Packet],
-    counted: dict[str, float],
-    workload: Mapping[str, Any],
+    end: str, own: list[Packet], arrived: list[Packet], counted: dict[str, float], workload: Mapping[str, Any]
 ) -> dict[str, float]:
     frames = [frame for packet in own for frame in packet.frames]
     counts: dict[str, float] = {}

@@ -156,9 +156,7 @@ def test_dualpi2_sends_marks_and_drops_what_the_rfc_does(
     agrees(core, arrivals, [dice.randrange(60, 1515) for _ in arrivals], codepoints, sorted(looks))
 
 
-def test_dualpi2_marks_and_drops_in_long_overload_and_after_a_rest_as_the_rfc_does(
-    core: ctypes.CDLL,
-) -> None:
+def test_dualpi2_marks_and_drops_in_long_overload_and_after_a_rest_as_the_rfc_does(core: ctypes.CDLL) -> None:
     for seed, load in enumerate([1.1, 1.5, 2.5, 4]):
         dice = random.Random(seed)
         gaps = [int(1000 * BYTE_NS / load) for _ in range(1500)]

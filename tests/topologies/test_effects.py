@@ -133,11 +133,7 @@ policers = st.just((0, 0)) | st.tuples(st.integers(100_000, 10**8), st.integers(
 @settings(max_examples=250, deadline=None)
 @given(lanes, policers, frames, st.lists(st.integers(0, 50 * MS), max_size=20))
 def test_all_effects_at_once_follow_their_law_whenever_the_link_is_looked_at(
-    core: ctypes.CDLL,
-    lane: Lane,
-    policer: tuple[int, int],
-    sent: Any,
-    looks: list[int],
+    core: ctypes.CDLL, lane: Lane, policer: tuple[int, int], sent: Any, looks: list[int]
 ) -> None:
     lane = replace(lane, policer_bps=policer[0], policer_burst_bytes=policer[1])
     arrivals, lengths = timed(sent)
@@ -173,10 +169,7 @@ def test_a_frame_overtakes_none_that_is_at_the_other_end(core: ctypes.CDLL) -> N
 @given(st.integers(1000, 10**7), st.integers(2 * 1514, 10**6), st.integers(60, 1514))
 @settings(max_examples=50, deadline=None)
 def test_a_policer_passes_its_burst_and_then_its_rate(
-    core: ctypes.CDLL,
-    rate_kbps: int,
-    burst: int,
-    length: int,
+    core: ctypes.CDLL, rate_kbps: int, burst: int, length: int
 ) -> None:
     """RFC 2697's committed bucket: at most rate t + burst in any time t, and no less."""
     lane = Lane(10**11, queue_packets=10**6, policer_bps=1000 * rate_kbps, policer_burst_bytes=burst)
@@ -190,9 +183,7 @@ def test_a_policer_passes_its_burst_and_then_its_rate(
     assert (passed >= np.minimum(offered, most - length) - 1e-6).all()
 
 
-def test_a_shaper_sends_its_credit_at_once_and_earns_it_again_while_it_is_idle(
-    core: ctypes.CDLL,
-) -> None:
+def test_a_shaper_sends_its_credit_at_once_and_earns_it_again_while_it_is_idle(core: ctypes.CDLL) -> None:
     lane = Lane(8_000_000, queue_packets=100, shaper_burst_bytes=3000)  # a byte a µs
     arrivals = [0] * 5 + [7 * MS] * 4
     result = run(core, lane, arrivals, [1000] * 9)

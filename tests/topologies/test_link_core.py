@@ -181,15 +181,9 @@ def run_link(
 frames = st.lists(st.tuples(st.integers(0, 3 * MS), st.integers(14, 1600)), min_size=1, max_size=80)
 delays = st.sampled_from([0, 1, MS]) | st.integers(0, 50 * MS)
 limits = st.builds(
-    Lane,
-    rate_bps=st.integers(300_000, 1_000_000_000),
-    delay_ns=delays,
-    queue_bytes=st.integers(1514, 30_000),
+    Lane, rate_bps=st.integers(300_000, 1_000_000_000), delay_ns=delays, queue_bytes=st.integers(1514, 30_000)
 ) | st.builds(
-    Lane,
-    rate_bps=st.integers(300_000, 1_000_000_000),
-    delay_ns=delays,
-    queue_packets=st.integers(1, 20),
+    Lane, rate_bps=st.integers(300_000, 1_000_000_000), delay_ns=delays, queue_packets=st.integers(1, 20)
 )
 outages = st.just((0, 0)) | st.tuples(st.integers(0, 20 * MS), st.integers(1, 30 * MS))
 paths = st.builds(
@@ -364,9 +358,7 @@ def test_a_lateness_quantile_bounds_the_true_one_from_above_within_a_sixteenth(
     assert quantile - true <= true / 16
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 50)), max_size=30),
-)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 50)), max_size=30))
 def test_the_time_overdue_is_that_in_which_anything_was(
     core: ctypes.CDLL, intervals: list[tuple[int, int]]
 ) -> None:

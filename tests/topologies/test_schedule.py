@@ -37,12 +37,7 @@ KEPT: list[object] = []
 
 
 def compare(
-    core: ctypes.CDLL,
-    steps: list[Step],
-    repeat: int,
-    offset_ns: int,
-    arrivals: list[int],
-    lengths: list[int],
+    core: ctypes.CDLL, steps: list[Step], repeat: int, offset_ns: int, arrivals: list[int], lengths: list[int]
 ) -> list[int]:
     """Frames over a schedule, each of which leaves when the law says; when that is."""
     until_ns = arrivals[-1] + offset_ns + 2 * sum(step.keep_ns for step in steps)

@@ -46,10 +46,7 @@ connection.recv(1)
 def transfer(topology: Topology, protocol: int) -> dict[str, tuple[str, list[list[str]]]]:
     """Return the congestion control of each end, and ss's report of each of its connections."""
     processes = {}
-    for name, host, program in (
-        ("server", topology.server, SERVER),
-        ("client", topology.client, CLIENT),
-    ):
+    for name, host, program in (("server", topology.server, SERVER), ("client", topology.client, CLIENT)):
         command = [sys.executable, "-c", program, topology.server.address, str(protocol)]
         processes[name] = host.popen(command, stdout=subprocess.PIPE, text=True)
         if name == "server":

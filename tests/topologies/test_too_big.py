@@ -100,10 +100,7 @@ def test_a_socket_that_minds_the_mtu_is_refused_the_next_datagram(family: Family
 
 
 def test_a_packet_that_may_be_fragmented_is_dropped_and_nobody_is_told() -> None:
-    with (
-        network("ipv4", icmp=True) as topology,
-        datagrams(topology, socket.AF_INET) as sender,
-    ):
+    with network("ipv4", icmp=True) as topology, datagrams(topology, socket.AF_INET) as sender:
         sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT)
         sender.sendto(bytes(1400), (topology.server.address, 4433))
         up = topology.finish()["internet"].directions["up"]

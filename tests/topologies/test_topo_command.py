@@ -55,10 +55,7 @@ BAD: list[tuple[list[str], str]] = [
     ([*LINK[:3], "--owd-ms", "-1"], "owd_ms = -1.0: must be"),
     ([*LINK, "--set", "path2.owd_ms=1"], "--set path2.owd_ms=1: 'path2.owd_ms' is not a parameter of a"),
     ([*LINK, "--set", "internet.owd_ms=fast"], "owd_ms = 'fast': must be a number"),
-    (
-        [*LINK, "--queue-bdp", "1", "--queue-packets", "9"],
-        "queue_bdp = 1.0 and queue_packets = 9 are given",
-    ),
+    ([*LINK, "--queue-bdp", "1", "--queue-packets", "9"], "queue_bdp = 1.0 and queue_packets = 9 are given"),
 ]
 
 

@@ -190,23 +190,14 @@ REFUSED: list[tuple[dict[str, str | None], str]] = [
     ({"duplicate": "4294967297 1"}, "duplicate 4294967297 1: must be a threshold from 0 to 4294967296"),
     ({"duplicate": "0.5 1"}, "duplicate 0.5 1: must be"),
     ({"duplicate": "5"}, "duplicate 5: must be"),
-    (
-        {"corrupt": "4294967297 1"},
-        "corrupt 4294967297 1: must be a threshold from 0 to 4294967296, then",
-    ),
-    (
-        {"overtake": "5 5"},
-        "overtake 5 5: must be a threshold from 0 to 4294967296, the seed of 64 bits",
-    ),
+    ({"corrupt": "4294967297 1"}, "corrupt 4294967297 1: must be a threshold from 0 to 4294967296, then"),
+    ({"overtake": "5 5"}, "overtake 5 5: must be a threshold from 0 to 4294967296, the seed of 64 bits"),
     ({"overtake": "5 5 0"}, "overtake 5 5 0: must be"),
     ({"overtake": "5 5 257"}, "overtake 5 5 257: must be"),
     ({"mtu_icmp": "true"}, "mtu_icmp true: must have mtu_bytes, to tell of it"),
     ({"mtu_bytes": "1300", "mtu_icmp": "1"}, "mtu_icmp 1: must be true or false"),
     ({"mtu_bytes": "67"}, "mtu_bytes 67: must be a whole number from 68 to 65521"),
-    (
-        {"policer": "999 5"},
-        "policer 999 5: must be a rate from 1000 to 100000000000 bit/s, then a burst",
-    ),
+    ({"policer": "999 5"}, "policer 999 5: must be a rate from 1000 to 100000000000 bit/s, then a burst"),
     ({"policer": "1000 0"}, "policer 1000 0: must be"),
     ({"shaper_burst_bytes": "0"}, "shaper_burst_bytes 0: must be a whole number from 1 to 1000000000"),
     (

@@ -12,12 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from fecbench.results.analysis import frames, losses
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
-from tests.results.analysis.outcomes import (
-    KEYS,
-    Outcomes,
-    frame_with,
-    outcomes,
-)
+from tests.results.analysis.outcomes import KEYS, Outcomes, frame_with, outcomes
 from tests.results.conftest import either
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]

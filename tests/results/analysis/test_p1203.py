@@ -62,10 +62,7 @@ def _documents(
     }
     trials = []
     for trial, latency_s in enumerate(latencies_s):
-        session = {
-            "ladder": {"segment_s": 2.0, "levels": LEVELS},
-            "settings": {"live_latency_s": latency_s},
-        }
+        session = {"ladder": {"segment_s": 2.0, "levels": LEVELS}, "settings": {"live_latency_s": latency_s}}
         measured = {"unplayed_s": 0.0, **({"startup_s": 0.4} if has_picture else {})}
         record = SimpleNamespace(task={"pairs": [{"session": session}]}, metrics={"video": measured})
         trials.append(SimpleNamespace(id=trial, record=record))

@@ -47,12 +47,7 @@ def test_they_part_at_the_first_packet_that_differs(other: Crossing, packet: int
 
 def test_they_part_where_one_has_no_packet_left() -> None:
     shorter = Crossing(
-        "internet",
-        "down",
-        DOWN.sent_s[:4],
-        DOWN.arrived_s[:4],
-        DOWN.payload_bytes[:4],
-        DOWN.fates[:4],
+        "internet", "down", DOWN.sent_s[:4], DOWN.arrived_s[:4], DOWN.payload_bytes[:4], DOWN.fates[:4]
     )
     (part,) = partings(course(shorter), course(DOWN))
     assert (part.packet, part.at_s, part.why) == (5, (None, 0.3), "number of packets")

@@ -98,8 +98,7 @@ def mark(design: designs.Design) -> tuple[pytest.MarkDecorator, ...]:
 
 
 @pytest.mark.parametrize(
-    "design",
-    [pytest.param(design, marks=mark(design), id=design.name) for design in DESIGNS.values()],
+    "design", [pytest.param(design, marks=mark(design), id=design.name) for design in DESIGNS.values()]
 )
 def test_no_text_of_a_figure_is_cut_off_or_under_another(
     design: designs.Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

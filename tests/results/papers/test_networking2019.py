@@ -487,8 +487,7 @@ def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(planted_
     )
     for figure in figures_of(campaign):
         with pytest.raises(
-            NothingToDraw,
-            match=r"No variant .* has scheme = r(s, n = 30, k = 20|lc, n = 3, k = 2)",
+            NothingToDraw, match=r"No variant .* has scheme = r(s, n = 30, k = 20|lc, n = 3, k = 2)"
         ):
             figure.draw(frame, campaign)
         assert figure.claims(frame, campaign) == []

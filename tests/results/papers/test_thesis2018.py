@@ -21,13 +21,7 @@ from fecbench.results.papers.thesis2018.arms import (
     ratios,
 )
 from fecbench.results.store.records import Variant, Workload
-from tests.results.papers.planted import (
-    Planted,
-    assert_all_hold,
-    assert_none_holds,
-    design_of,
-    judged,
-)
+from tests.results.papers.planted import Planted, assert_all_hold, assert_none_holds, design_of, judged
 from tests.support.campaigns import campaign_info, trial_row
 
 POINTS = 60

@@ -7,12 +7,7 @@ import pytest
 
 from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm  # type: ignore[attr-defined]
 from fecbench.results.store.records import Variant
-from tests.results.papers.planted import (
-    Planted,
-    assert_all_hold,
-    assert_none_holds,
-    design_of,
-)
+from tests.results.papers.planted import Planted, assert_all_hold, assert_none_holds, design_of
 from tests.support.campaigns import campaign_info, trial_row, workload
 
 DESIGNS = ("homogeneous", "losses", "heterogeneous")

@@ -126,11 +126,7 @@ def test_table_page_figures_and_rules_have_the_same_counts_and_the_same_ratio(
         assert row.average == statistic
         assert f"helps in {row.helps}, harms in {row.harms} of {row.points}" in " ".join(titles.split())
         on_map = of_maps[row.workload]
-        assert (on_map.helps, on_map.harms, on_map.undecided) == (
-            row.helps,
-            row.harms,
-            row.undecided,
-        )
+        assert (on_map.helps, on_map.harms, on_map.undecided) == (row.helps, row.harms, row.undecided)
         assert any(height == pytest.approx(row.ratio) for height in heights), row.workload
     (explained,) = evidence.explained
     assert explained.explanation is not None

@@ -128,12 +128,7 @@ def test_the_brief_table_is_measured_in_seconds_and_says_when() -> None:
     assert {"delay error at 10 ms, p50", "rate error at 10 Mbps", "packets out of order"} <= names
 
 
-FORGIVING = Validity(
-    late_frames_share=1,
-    late_time_share=1e6,
-    stall_share=1e6,
-    stolen_share=1e6,
-)
+FORGIVING = Validity(late_frames_share=1, late_time_share=1e6, stall_share=1e6, stolen_share=1e6)
 """Bounds with which a busy machine makes no trial invalid."""
 
 

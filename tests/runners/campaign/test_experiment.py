@@ -211,10 +211,7 @@ def test_a_task_is_nothing_of_this_machine(load: Load) -> None:
 
 
 def two_stacks(workloads: list[Table] | None = None, **of_client: object) -> Table:
-    variants = [
-        variant("client", "rquic", scheme="plain") | of_client,
-        variant("other", scheme="none"),
-    ]
+    variants = [variant("client", "rquic", scheme="plain") | of_client, variant("other", scheme="none")]
     constants = {"owd_ms": 5, "loss.model": "uniform"}
     return {
         "constants": constants,

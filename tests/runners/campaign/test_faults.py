@@ -141,11 +141,7 @@ class Foreign:
             ("tc", "-j", "qdisc", "show", "dev", "r1-r2"),
             ("tc", "-j", "filter", "show", "dev", "r1-r2", "ingress"),
         )
-        return [
-            *(self._inside(*listing) for listing in listings),
-            self.note.read_text(),
-            self.process.poll(),
-        ]
+        return [*(self._inside(*listing) for listing in listings), self.note.read_text(), self.process.poll()]
 
     def _inside(self, *arguments: str) -> str:
         return self._run("ip", "netns", "exec", self.namespace, *arguments)

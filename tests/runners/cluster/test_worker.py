@@ -260,10 +260,7 @@ def test_without_a_scheduler_a_campaign_goes_on_until_another_one_is_asked_for(
 
 @pytest.mark.parametrize(
     ("manner", "what"),
-    [
-        ("garbage", 'it said b\'{"kind": "workers"'),
-        ("roars", "it said a line of more than"),
-    ],
+    [("garbage", 'it said b\'{"kind": "workers"'), ("roars", "it said a line of more than")],
 )
 def test_a_messenger_that_says_what_it_should_not_is_replaced(
     inbox_of: Callable[[str], Inbox], notes: list[str], manner: str, what: str

@@ -146,7 +146,7 @@ def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     assert document["found"]
     for finding in document["found"]:
         assert list(finding) == [
-            *("network", "ratio", "interval", "repetitions", "shrunk_from", "region", "replay"),
+            *("network", "ratio", "interval", "repetitions", "shrunk_from", "region", "replay")
         ]
         assert finding["network"].keys() == finding["shrunk_from"].keys() >= {"workload", "owd_ms", "losses"}
         for network in (finding["network"], finding["shrunk_from"]):

@@ -106,12 +106,7 @@ def test_a_page_grows_while_the_campaign_runs_and_is_kept_while_nothing_comes(
             "//etc/passwd",
         ),
         *("/campaign/planted/figure/..%2F..%2Fetc%2Fpasswd", "/campaign/planted/figure/none.png"),
-        *(
-            "/campaign/planted/figure/ratio.exe",
-            "/campaign/planted/secrets.csv",
-            "/beside?left=planted",
-            "*",
-        ),
+        *("/campaign/planted/figure/ratio.exe", "/campaign/planted/secrets.csv", "/beside?left=planted", "*"),
     ],
 )
 def test_what_is_not_of_the_database_is_not_found(site: Site, target: str) -> None:

@@ -321,10 +321,7 @@ WRONG: dict[str, list[Fault]] = {
         ),
     ],
     "a time that is too long, the lowest bit unread": [
-        (
-            *("download: dct_s and handshake_s", DCT, '"dct_s": 1e9 * lasted_s'),
-            "must be above 0 and at most",
-        ),
+        (*("download: dct_s and handshake_s", DCT, '"dct_s": 1e9 * lasted_s'), "must be above 0 and at most"),
         ("download: content", SEED, 'seed, size = int(float(task["content_seed"]))', "in its lowest bit"),
     ],
     "no empty content": [
@@ -395,9 +392,7 @@ WRONG: dict[str, list[Fault]] = {
             "the client takes a certificate of another name than server.fecbench",
         )
     ],
-    "no deadline": [
-        ("deadline_s", 'task["deadline_s"])', "60)", "whose server says nothing, does not end"),
-    ],
+    "no deadline": [("deadline_s", 'task["deadline_s"])', "60)", "whose server says nothing, does not end")],
 }
 
 

@@ -135,9 +135,7 @@ def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesi
     assert sorted(states) == ["failed"] + ["ok"] * (len(tasks) - 1)
 
 
-def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(
-    made_up: WriteDesign,
-) -> None:
+def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(made_up: WriteDesign) -> None:
     """The simulator answers once more after its last task. Its next answer is not believed, so another one
     continues."""
     experiment = experiment_of(made_up("twice"))

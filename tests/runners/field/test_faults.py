@@ -112,9 +112,7 @@ def test_another_address_or_route_within_a_block_is_noticed_and_the_transfers_go
     changes = [outcome.path.changes for outcome in outcomes if outcome.path is not None]
     assert changes == [
         [],
-        [
-            "this host's address as the server sees it changed within the block from 127.0.0.1 to 127.0.0.2",
-        ],
+        ["this host's address as the server sees it changed within the block from 127.0.0.1 to 127.0.0.2"],
         ["the route up, by the TTL, changed within the block from 64 to 50"],
     ]
     assert [judge(task(), outcome).state for outcome in outcomes[1:]] == ["invalid", "invalid"]

@@ -87,8 +87,7 @@ def test_the_run_decides_where_it_can(
 
 
 @pytest.mark.parametrize(
-    ("answer", "do"),
-    [("use", "turn FEC on"), ("none", "leave FEC off"), ("nothing", "nothing can be said")],
+    ("answer", "do"), [("use", "turn FEC on"), ("none", "leave FEC off"), ("nothing", "nothing can be said")]
 )
 def test_without_a_run_the_record_decides(
     records: dict[CongestionControl, Advice], answer: str, do: str

@@ -50,10 +50,7 @@ def run(trials: Trials) -> Run:
         task: Task, client: str = DOWNLOAD, background: str = RECEIVE, server: str = SERVER
     ) -> tuple[Finished, Judgement]:
         """The trial; the last two programs are the second pair's."""
-        commands = {
-            "foreground": commands_of(client, SERVER),
-            "background": commands_of(background, server),
-        }
+        commands = {"foreground": commands_of(client, SERVER), "background": commands_of(background, server)}
         return trials.run(task, commands)
 
     return run

@@ -19,10 +19,7 @@ from tests.support.designs import Table, text_of, variant, workload
 from tests.support.experiments import commands_of, experiment_of_text, task_of, trial_by
 from tests.support.trials import Trials
 
-NETWORK = {
-    **{"family": "ipv6", "bandwidth_mbps": 10, "owd_ms": 5},
-    "loss": {"model": "uniform", "p": 0.02},
-}
+NETWORK = {**{"family": "ipv6", "bandwidth_mbps": 10, "owd_ms": 5}, "loss": {"model": "uniform", "p": 0.02}}
 DOWNLOAD = workload(size_bytes=200_000)
 MESSAGES = workload("messages", rate_hz=100, payload_bytes=1000, duration_s=1, delivery="datagram")
 COMPETING = workload("competing", background="it", size_bytes=200_000)

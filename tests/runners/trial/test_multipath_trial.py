@@ -48,10 +48,7 @@ END = EndpointTask(implementation="script", options={}, local_addresses=True)
 
 
 def task(capture: bool = False, **of_path2: Any) -> Task:
-    settings = {
-        "path1": LinkSettings.symmetric(10, 2),
-        "path2": LinkSettings.symmetric(5, 10, **of_path2),
-    }
+    settings = {"path1": LinkSettings.symmetric(10, 2), "path2": LinkSettings.symmetric(5, 10, **of_path2)}
     links = {name: tasks.link(settings[name], {"model": "uniform", "p": p}) for name, p in P.items()}
     seeds, pair = tasks.seeds(3, SEEDS), tasks.pair(client=END, server=END)
     return tasks.task(links, pair, topology="multipath", seeds=seeds, capture=capture)

@@ -103,9 +103,7 @@ def test_messages_are_due_before_the_duration_is_over_and_no_interval_is_left_ou
     assert 1e6 * len(due_us) / rate_hz >= 1e6 * duration_s - 1
 
 
-def test_what_arrives_whatever_is_lost_is_demanded_and_the_time_of_the_last_message(
-    resolve: Resolve,
-) -> None:
+def test_what_arrives_whatever_is_lost_is_demanded_and_the_time_of_the_last_message(resolve: Resolve) -> None:
     for delivery, direction, up, down in (
         ("datagram", "down", 0, 0),
         ("deadline", "up", 0, 0),

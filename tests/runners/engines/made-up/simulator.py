@@ -149,10 +149,7 @@ def answer_messages(task: dict[str, Any]) -> dict[str, Any]:
             at_s = free_s + int(link[way]["delay_ns"]) / 1e9
             arrived.append(f"{at_s:.6f},0,{message},{part},{began_s + at_s:.9f},{size}")
         packets += 1
-    for role, columns, rows in (
-        (sender, "due_s,sent_s", sent),
-        (receiver, "arrived_s", arrived),
-    ):
+    for role, columns, rows in ((sender, "due_s,sent_s", sent), (receiver, "arrived_s", arrived)):
         if "messages" in pair[role].get("series", []):
             path = Path(pair[role]["log_folder"]) / "messages.series.csv"
             path.write_text("\n".join([f"t_s,connection,message,part,{columns},bytes", *rows, ""]))

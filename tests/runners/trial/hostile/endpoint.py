@@ -219,11 +219,7 @@ def write_text(path: Path | str, text: str) -> None:
 
 DEVICES = ("kmsg", "mem", "sda", "vda", "net/tun", "kvm", "tty", "tty0", "ptmx", "loop-control")
 SYSCTLS = ("net/core/rmem_max", "net/ipv4/ip_forward", "kernel/panic", "kernel/hostname", "vm/swappiness")
-OF_SYS = {
-    "/sys/fs/cgroup/pids/cgroup.procs": "0",
-    "/sys/power/state": "mem",
-    "/proc/sysrq-trigger": "h",
-}
+OF_SYS = {"/sys/fs/cgroup/pids/cgroup.procs": "0", "/sys/power/state": "mem", "/proc/sysrq-trigger": "h"}
 WAYS: dict[str, Deed] = {
     # Files
     "write the database": lambda: append(outside["database"]),
