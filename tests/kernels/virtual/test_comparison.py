@@ -7,6 +7,7 @@ from itertools import product
 from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog
 from tests.kernels.pairs import pairs
 from tests.kernels.virtual.comparison import findings
+from tests.support.campaigns import trial
 
 IMPLEMENTATIONS = {"noq": "noq-fec", "go": "rquic"}
 KEYS = [TrialKey(*key) for key in product(IMPLEMENTATIONS, ["short", "long"], [0, 1, 2], [0])]
@@ -16,15 +17,8 @@ Change = Callable[[TrialRecord], TrialRecord]
 
 
 def record(key: TrialKey) -> TrialRecord:
-    return TrialRecord(
-        key=key,
-        state="ok",
-        reason="",
-        started_at="",
-        duration_s=1,
-        metrics={"client": {"handshake_s": 0.2, "dct_s": 1 + key.point}, "server": {}},
-        verdicts=[VerdictLog("internet", "down", 3, 1, b"\2")],
-    )
+    metrics = {"client": {"handshake_s": 0.2, "dct_s": 1 + key.point}, "server": {}}
+    return trial(key, metrics=metrics, verdicts=[VerdictLog("internet", "down", 3, 1, b"\2")])
 
 
 def changed(change: Change, *choice: TrialKey) -> Trials:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fecbench.results.analysis import trial_course
 from fecbench.results.analysis.trial_course import ARRIVED, DROPPED, LOST, MISSING, UNDER_WAY
-from fecbench.results.store.records import SeriesTable, StoredTrial, TrialKey, TrialRecord, VerdictLog
+from fecbench.results.store.records import SeriesTable, StoredTrial, TrialKey, VerdictLog
 from fecbench.results.store.stored_series import of_endpoint
+from tests.support import campaigns
 
 
 def log_of(lost: list[bool], direction: str = "down") -> VerdictLog:
@@ -104,9 +105,7 @@ def test_who_sent_more_is_the_sender_and_what_was_not_recorded_is_said(
     up: int, down: int, sender: str
 ) -> None:
     links = {"internet": {"directions": {"up": {"bytes_in": up}, "down": {"bytes_in": down}}}}
-    record = TrialRecord(
-        TrialKey("rlc", "download", 2, 0), "ok", "", "2026-01-02T03:04:05+00:00", 1.0, links=links
-    )
+    record = campaigns.trial(TrialKey("rlc", "download", 2, 0), links=links)
     trial = StoredTrial(id=7, campaign_id=1, start_id=None, attempt=1, record=record)
     fates = trial_course.of_record(trial, [repair_table([0, 1])])
     assert (fates.sender, fates.detail) == (sender, "trial 7 · rlc · download · point 2 · repetition 0")

@@ -17,12 +17,9 @@ from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import (
     CampaignInfo,
-    NewCampaign,
     State,
     TrialKey,
-    TrialRecord,
     Variant,
-    Workload,
 )
 from tests.results.pages import page_of
 from tests.support.browsing import PATIENCE_MS, grave, launched, needs_chromium
@@ -71,10 +68,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     calibration = {"kind": "brief", "at": "2026-01-01T00:00", "backend": "wire", "good": True}
     with Database.open(str(folder / "page.sqlite"), create=True) as database:
         campaign = database.create_campaign(
-            NewCampaign(
-                name="page",
+            new_campaign(
+                "page",
                 design_text='name = "page"\n# a line that is long: ' + "0123456789" * 20 + f"\n# {NASTY}\n",
-                seed=1,
                 provenance={
                     "calibration": [calibration | {"measurements": [line]}],
                     "binaries": {"a/path/to/a/program": "ab" * 32},
@@ -86,15 +82,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     for n, label in enumerate(labels)
                 ],
                 workloads=[
-                    Workload(
-                        label=f"download of {size(size_of_screen)}",
-                        name="download",
-                        parameters={"size_bytes": size_of_screen},
-                    )
+                    workload(f"download of {size(size_of_screen)}", size_bytes=size_of_screen)
                     for size_of_screen in sizes
                 ],
-                repetitions=1,
-                statistic="median",
                 title=f"Does FEC help? {NASTY}",
             )
         )
@@ -111,12 +101,10 @@ def record_one(database: Database, campaign_id: int, key: TrialKey, dct_s: float
     for state in states:
         database.record(
             campaign_id,
-            TrialRecord(
-                key=key,
-                state=state,
-                reason="" if state == "ok" else f"{NASTY} {'a-word-without-a-place-to-break' * 4}",
-                started_at="2026-01-02T03:04:05+00:00",
-                duration_s=1.0,
+            trial(
+                key,
+                state,
+                "" if state == "ok" else f"{NASTY} {'a-word-without-a-place-to-break' * 4}",
                 metrics={"client": {"dct_s": dct_s}},
             ),
         )

@@ -3,21 +3,15 @@
 import dataclasses
 from typing import Any
 
-from fecbench.results.store.records import State, StoredTrial, TrialKey, TrialRecord, VerdictLog
+from fecbench.results.store.records import State, StoredTrial, TrialKey, VerdictLog
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.commands.replay import comparison
+from tests.support import campaigns
 
 
 def trial(state: State, bitmap: bytes, **others: Any) -> StoredTrial:
-    record = TrialRecord(
-        key=TrialKey("off", "download", 0, 0),
-        state=state,
-        reason="",
-        started_at="2026-01-02T03:04:05+00:00",
-        duration_s=1.0,
-        verdicts=[VerdictLog("internet", "down", 8, bitmap.count(1), bitmap)],
-        **others,
-    )
+    verdicts = [VerdictLog("internet", "down", 8, bitmap.count(1), bitmap)]
+    record = campaigns.trial(TrialKey("off", "download", 0, 0), state, verdicts=verdicts, **others)
     return StoredTrial(id=1, campaign_id=1, start_id=None, attempt=1, record=record)
 
 
