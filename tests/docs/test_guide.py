@@ -53,11 +53,9 @@ SLOW_PAGES = {
             "fec-in-your-stack",
             "harms-record",
             "hunt",
-            "read-the-results",
-            "real-time",
-            "reproduce-a-paper",
         ),
-        *("tcp", "troubleshooting", "two-paths", "video", "virtual-time", "which-fec-record", "write-a-design"),
+        *("read-the-results", "real-time", "reproduce-a-paper", "tcp", "troubleshooting", "two-paths"),
+        *("video", "virtual-time", "which-fec-record", "write-a-design"),
     )
 }
 SLOW_PAGES |= {f"docs/findings/{name}.md" for name in ("starlink2022", "thesis2018")}

@@ -81,7 +81,7 @@ def _server() -> Path:
 @pytest.fixture(scope="session")
 def postgresql_folder() -> Iterator[Path]:
     """A running server that listens on a UNIX socket in this folder only. Modules elsewhere take this fixture
-    for themselves, and the same server. It ends with the last test: later, a worker has few seconds to live."""
+    for themselves, and the same server. It ends with the last test: then a worker has seconds to live."""
     yield _server()
     _ENDS.close()
 

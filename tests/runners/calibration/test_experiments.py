@@ -146,7 +146,7 @@ def test_a_moment_of_load_is_forgiven_a_machine_that_never_holds_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pauses_s: list[float] = []
-    monkeypatch.setattr(calibration.time, "sleep", pauses_s.append)
+    monkeypatch.setattr("time.sleep", pauses_s.append)
     bad_then_good([False, False, True], monkeypatch)
     table = calibration.measure_briefly("wire")
     assert (table.good, table.attempt) == (True, 3)
