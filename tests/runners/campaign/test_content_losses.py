@@ -36,7 +36,7 @@ def losing(write_design: Any, virtually: Callable[..., Path], tmp_path: Path) ->
                 variant("rlc", scheme="rlc", http=http, baseline=True),
             ],
         )
-        with results.open(str(virtually(design))) as opened:
+        with results.open(str(virtually(design, name=str(len(lists))))) as opened:
             (name,) = opened.campaigns()["campaign"]
             trials, rows = opened[name].trials(), opened[name].series("content")
         assert trials.loc[trials["variant"] == "rlc", "content.losses"].isna().all()  # it leaves no series

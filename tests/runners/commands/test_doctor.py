@@ -81,10 +81,13 @@ def test_the_prober_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (need.good, need.required, need.mend) == (False, True, "make build")
 
 
+ENDS = {"server": ["server"], "client": ["/bin/sh", "client.sh"]}
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     """A folder of implementations: `mine` has two programs, of which one is missing; `broken` is none."""
-    declare(tmp_path / "mine", server=["server"], client=["/bin/sh", "client.sh"])
+    declare(tmp_path / "mine", **ENDS)
     (declare(tmp_path / "broken") / "impl.toml").write_text("name = 3\n")
     return tmp_path
 
@@ -123,7 +126,7 @@ def test_one_that_somebody_put_beside_them_is_not_required(
 
 
 def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path: Path) -> None:
-    declare(tmp_path / "mine", "server", build_needs=["sh", "no-such-tool"], on_demand=True)
+    declare(tmp_path / "mine", **ENDS, build_needs=["sh", "no-such-tool"], on_demand=True)
     need = needs_of(tmp_path)[f"mine endpoint {tmp_path}/mine/server"]
     needed = "its build needs sh and no-such-tool, which is not installed"
     assert (need.good, need.required) == (False, False)
