@@ -755,7 +755,7 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
         assert refusal and refusal.startswith("speed is no name: must be one of rate_bps, delay_ns, ")
         assert refusal.endswith(
             ", duplicate, corrupt, overtake, mtu_bytes, mtu_icmp, policer, shaper_burst_bytes"
-            ", cross, ecn, ecn_threshold_ns, pie_seed"
+            ", cross, ecn, ecn_threshold_ns, pie_seed, codel_target_ns"
             ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat, burst_max"
             ", only_longer_than, family"
         )
