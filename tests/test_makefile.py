@@ -129,8 +129,8 @@ def test_the_demonstration_has_its_report_where_the_emulated_sample_is_refused(
         f"#!/bin/sh\ncase $1 in run) exit 1;; crosscheck) exit {crosscheck};; report) exit {report};; esac\n"
     )
     program.chmod(0o755)
-    done = [word for target in ("path", "packages", "ready") for word in ("-o", target)]
-    words = ["make", "--no-print-directory", *done, "demo"]
+    skipped = [word for target in ("path", "packages", "ready") for word in ("-o", target)]
+    words = ["make", "--no-print-directory", *skipped, "demo"]
     settings = ["ROOTLESS=", f"VENV={tmp_path}", f"OUT={tmp_path}", "RUN=true"]
     ran = subprocess.run([*words, *settings], cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout.splitlines()[-1][: len(last)]) == (status, last)
