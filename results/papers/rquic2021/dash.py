@@ -138,7 +138,7 @@ def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 
 def claims_of_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§VI-D, of what Fig. 10 shows. Sessions that failed, timed out or showed nothing are worse than any."""
-    sessions(frame, campaign)
+    sessions(frame, campaign)  # raises where there is none
     networks, losses = networks_of(campaign), loss_rates(campaign)
     played = frame[frame["workload"].isin(labels_of(campaign, "video"))]
     played = played.assign(**{QOE: outcomes.values(played, of(QOE))})
