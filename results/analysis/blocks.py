@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -63,6 +63,8 @@ class Course:
     baseline: str
     workload: str
     blocks: int
+    left_out: int
+    """Blocks without a ratio: a trial of one of the two failed, timed out, is invalid or has 0."""
     order: dependent.Posterior
     """Log of the ratio's change where the variant ran before its baseline."""
     drift: dependent.Posterior
@@ -72,30 +74,48 @@ class Course:
 def courses(database: Database, campaign: CampaignInfo) -> list[Course]:
     """Return the course of each comparison with enough blocks."""
     all_courses = []
-    for variant, baseline, workload, pairs in _compared(database, campaign):
-        if (course := _course(pairs, of_workloads(campaign)[workload])) is not None:
-            all_courses.append(Course(variant, baseline, workload, *course))
+    for variant, baseline, workload, pairs, left_out in _compared(database, campaign):
+        if (course := _course(pairs)) is not None:
+            all_courses.append(Course(variant, baseline, workload, len(pairs), left_out, *course))
     return all_courses
 
 
-def _compared(
-    database: Database, campaign: CampaignInfo
-) -> Iterator[tuple[str, str, str, list[tuple[TrialRecord, TrialRecord]]]]:
-    """Yield each variant, its baseline, a workload, and their trials of each block, in the order of time."""
-    records = [stored.record for stored in database.trials(campaign.id, ["ok"])]
-    by_block: defaultdict[tuple[str, int, str], dict[str, TrialRecord]] = defaultdict(dict)
-    for record in records:
-        name = record.checks.get("path", {}).get("block", "")
-        by_block[record.key.workload, record.key.point, name][record.key.variant] = record
+class _Pair(NamedTuple):
+    """The log of the ratio of a block, and the two trials."""
+
+    log: float
+    variant: TrialRecord
+    baseline: TrialRecord
+
+
+def _compared(database: Database, campaign: CampaignInfo) -> Iterator[tuple[str, str, str, list[_Pair], int]]:
+    """Yield a variant, its baseline, a workload, the blocks with a ratio as they ran, and how many have none.
+
+    A block counts where it has both trials, whatever became of them.
+    """
+    by_repetition: defaultdict[tuple[str, int, int], dict[str, TrialRecord]] = defaultdict(dict)
+    for stored in database.trials(campaign.id):
+        key = stored.record.key
+        by_repetition[key.workload, key.point, key.repetition][key.variant] = stored.record
     for variant, baseline in baselines_of(campaign).items():
-        for workload in of_workloads(campaign):
-            pairs = [
+        for workload, metric in of_workloads(campaign).items():
+            both = [
                 (arms[variant], arms[baseline])
-                for (label, _, _), arms in by_block.items()
+                for (label, _, _), arms in by_repetition.items()
                 if label == workload and {variant, baseline} <= arms.keys()
             ]
-            pairs.sort(key=lambda pair: pair[0].started_at)
-            yield variant, baseline, workload, pairs
+            pairs = [pair for trials in both if (pair := _pair(*trials, metric)) is not None]
+            pairs.sort(key=lambda pair: pair.variant.started_at)
+            yield variant, baseline, workload, pairs, len(both) - len(pairs)
+
+
+def _pair(variant: TrialRecord, baseline: TrialRecord, metric: str) -> _Pair | None:
+    """Return the pair; None where one has no value above 0, or they ran in different blocks."""
+    values = [_value(record, metric) for record in (variant, baseline)]
+    block, other = (record.checks.get("path", {}).get("block", "") for record in (variant, baseline))
+    if min(values) <= 0 or block != other:
+        return None
+    return _Pair(math.log(values[0] / values[1]), variant, baseline)
 
 
 @dataclass(frozen=True)
@@ -108,6 +128,8 @@ class Hour:
     hour: int
     """The hour, in UTC."""
     blocks: int
+    left_out: int
+    """Blocks of all hours without a ratio, as in `Course`."""
     mean: float
     """The mean of the logs of the ratios."""
     ratio: dependent.Posterior
@@ -117,18 +139,15 @@ class Hour:
 def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:
     """Return the ratios of each hour that has enough blocks, where two hours or more have."""
     strata = list[Hour]()
-    for variant, baseline, workload, pairs in _compared(database, campaign):
-        metric = of_workloads(campaign)[workload]
+    for variant, baseline, workload, pairs, left_out in _compared(database, campaign):
         logs = defaultdict[int, list[float]](list)
-        for one, other in pairs:
-            if _value(one, metric) > 0 and _value(other, metric) > 0:
-                log = math.log(_value(one, metric) / _value(other, metric))
-                logs[int(one.started_at[11:13])].append(log)
+        for pair in pairs:
+            logs[int(pair.variant.started_at[11:13])].append(pair.log)
         of_hours = {hour: of for hour, of in sorted(logs.items()) if len(of) >= dependent.FEWEST}
         if len(of_hours) > 1:
             strata += [
                 Hour(
-                    *(variant, baseline, workload, hour, len(of), float(np.mean(of))),
+                    *(variant, baseline, workload, hour, len(of), left_out, float(np.mean(of))),
                     dependent.mean_of(np.array(of)),
                 )
                 for hour, of in of_hours.items()
@@ -136,25 +155,21 @@ def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:
     return strata
 
 
-def _course(
-    pairs: Sequence[tuple[TrialRecord, TrialRecord]], metric: str
-) -> tuple[int, dependent.Posterior, dependent.Posterior] | None:
-    values = [(_value(one, metric), _value(other, metric)) for one, other in pairs]
-    places = [place for place, (one, other) in enumerate(values) if one > 0 and other > 0]
-    if len(places) < dependent.FEWEST:
+def _course(pairs: Sequence[_Pair]) -> tuple[dependent.Posterior, dependent.Posterior] | None:
+    """Return the change by the order within blocks, and that over all blocks."""
+    logs = np.array([pair.log for pair in pairs])
+    earlier = np.array([_place(pair.variant) < _place(pair.baseline) for pair in pairs])
+    if len(pairs) < dependent.FEWEST or earlier.all() or not earlier.any():
         return None
-    logs = np.array([math.log(values[place][0] / values[place][1]) for place in places])
-    earlier = np.array([_place(pairs[place][0]) < _place(pairs[place][1]) for place in places])
-    ones, along = np.ones(len(places)), np.linspace(-0.5, 0.5, len(places))
-    if earlier.all() or not earlier.any():
-        return None
+    ones, along = np.ones(len(pairs)), np.linspace(-0.5, 0.5, len(pairs))
     order = dependent.coefficient(logs, np.column_stack([ones, earlier.astype(np.float64)]))
-    return len(places), order, dependent.coefficient(logs, np.column_stack([ones, along]))
+    return order, dependent.coefficient(logs, np.column_stack([ones, along]))
 
 
 def _value(record: TrialRecord, metric: str) -> float:
+    """Return the value of the metric; 0 where the trial has none."""
     group, _, name = metric.partition(".")
-    return float(record.metrics.get(group, {}).get(name, 0.0))
+    return float(record.metrics.get(group, {}).get(name, 0.0)) if record.state == "ok" else 0.0
 
 
 def _place(record: TrialRecord) -> int:
@@ -192,7 +207,8 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
             lines.append(
                 f"{course.variant}, {course.workload}: its ratio to {course.baseline}"
                 f" {'changed' if surely else 'did not surely change'} {when}: by a factor of"
-                f" {number(math.exp(posterior.mean), '.3f')} ({number(low, '.3f')} to {number(high, '.3f')})."
+                f" {number(math.exp(posterior.mean), '.3f')} ({number(low, '.3f')} to {number(high, '.3f')})"
+                f"{_without(course.left_out)}."
             )
     lines += _of_hours(hours(database, campaign))
     lines += circle.sentences(database, campaign)
@@ -218,7 +234,16 @@ def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
             parts.append(
                 f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')}, {one.blocks} blocks)"
             )
-        yield f"{variant}, {workload}: ratio to {baseline} by the hour (UTC): {'; '.join(parts)}."
+        yield (
+            f"{variant}, {workload}: ratio to {baseline} by the hour (UTC): {'; '.join(parts)}"
+            f"{_without(of[0].left_out)}."
+        )
+
+
+def _without(left_out: int) -> str:
+    if not left_out:
+        return ""
+    return f", without {left_out} block{'s' * (left_out > 1)} that ha{'ve' if left_out > 1 else 's'} no ratio"
 
 
 def _of_path(database: Database, campaign: CampaignInfo) -> str:

@@ -64,7 +64,7 @@ def plant(
                     TrialKey(variant, LABEL, 0, repetition),
                     "timeout" if is_late else "ok",
                     metrics={"client": {} if is_late else {"dct_s": dct_s}},
-                    checks={"path": _path(repetition, place)} if engine == "field" else {},
+                    checks={"path": _path(repetition, (place + repetition) % 2)} if engine == "field" else {},
                     series=tables,
                 )
                 at = datetime.fromisoformat(begins) + timedelta(minutes=repetition)

@@ -31,6 +31,17 @@ def test_each_hour_with_enough_blocks_has_a_ratio_of_its_own(tmp_path: Path) -> 
     )
 
 
+def test_blocks_without_a_ratio_are_told(tmp_path: Path) -> None:
+    """The drift and the hours are of blocks where both arms ended, and two of 125 have none."""
+    plant(tmp_path / "db.sqlite", "home", np.random.default_rng(3).normal(0, 0.05, 125), timed_out=(2, 70))
+    with only_campaign(tmp_path / "db.sqlite") as (database, campaign):
+        (course,) = blocks.courses(database, campaign)
+        lines = [line for line in blocks.sentences(database, campaign) if line.startswith("rlc, ")]
+        assert sum(one.blocks for one in blocks.hours(database, campaign)) == 118
+    assert (course.blocks, course.left_out) == (123, 2)
+    assert len(lines) == 3 and all(line.endswith(", without 2 blocks that have no ratio.") for line in lines)
+
+
 def test_a_ratio_is_the_geometric_mean_of_its_blocks_and_within_its_interval(tmp_path: Path) -> None:
     """Blocks that depend on each other make the interval wide; they weigh as much as others."""
     logs = np.where(np.arange(40) < 30, 0.0, 1.0) + np.random.default_rng(1).normal(0, 0.05, 40)
