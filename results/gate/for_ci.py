@@ -63,6 +63,7 @@ def document(result: Answer, commands: Commands) -> dict[str, Any]:
             for one in failed.pairs
         ],
         "not_vouched": result.not_vouched,
+        "other_hosts": result.other_hosts,
         "attempts": list(result.attempts),
         "where": list(result.where),
         "worst": [
