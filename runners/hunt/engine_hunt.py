@@ -240,7 +240,8 @@ class _Course:
         apart = self.question.space.apart(best, ALIKE, TOGETHER) if best else iter(())
         chosen = [best[index] for index, _ in zip(apart, range(round(SENSITIVE * count)), strict=False)]
         others = [networks[place] for place in places if networks[place] not in {*chosen, *self.beyond}]
-        self._look("scan", [*chosen, *others[: count - len(chosen)]], 1)
+        if scanned := [*chosen, *others[: count - len(chosen)]]:  # a small space may have no more
+            self._look("scan", scanned, 1)
 
     def _look(self, name: str, networks: list[Network], repetitions: int) -> Disagreements:
         measured = self.lookout.look(name, networks, repetitions)

@@ -78,7 +78,8 @@ def scan(question: Question, lookout: Lookout[Measured], budget: Budget, estimat
     """Look once at many more networks of the same sequence."""
     networks = question.space.spread(budget.scan_networks, budget.start_networks, question.seed("networks"))
     fresh = [network for network in dict.fromkeys(networks) if network not in estimates]
-    estimates.add(fresh, lookout.look("scan", fresh, 1))
+    if fresh:  # a small space has no more
+        estimates.add(fresh, lookout.look("scan", fresh, 1))
 
 
 def rounds(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> None:

@@ -1,6 +1,7 @@
 """Numbers of hunts, counted anew from planted trials that fail, are invalid, or have values of 0."""
 
 import dataclasses
+import operator
 from collections.abc import Callable
 
 import pandas as pd
@@ -107,16 +108,30 @@ def test_no_finding_has_a_greater_margin_than_is_told() -> None:
 
 
 def test_the_share_of_the_space_counts_a_whole_number_as_often_as_it_is_there() -> None:
-    """Sizes of 1 and 2 bytes are 30 % of a logarithmic axis from 1 to 40, and 5 % of its sizes."""
-    asking = asked(factors={"workload.size_bytes": between(1, 40, scale="log", integer=True)})
+    """A size of 1 byte is 43 % of a logarithmic axis from 1 to 4, and one of its four sizes."""
+    asking = asked(factors={"workload.size_bytes": between(1, 4, scale="log", integer=True)})
     spent = budget(20_000, asking.repetitions)
     laboratory = Planted(
-        asking, lambda network: 2.0 if int(network.point["workload.size_bytes"]) < 3 else 1.0
+        asking, lambda network: 2.0 if int(network.point["workload.size_bytes"]) < 2 else 1.0
     )
     share = start(asking, Lookout(laboratory, spent), spent, Estimates(asking.space))
-    assert share.networks == spent.start_networks
-    assert share.harmed + share.open > 0.25 * share.networks
-    assert share.interval[0] < 0.3 < share.interval[1]
+    drawn = asking.space.spread(spent.start_networks, 0, asking.seed("networks"))
+    is_harmed = [int(network.point["workload.size_bytes"]) < 2 for network in drawn]
+    is_lossless = [network.point["losses"] == "none" for network in drawn]
+    assert share.networks == len(drawn) == spent.start_networks
+    assert share.harmed >= sum(map(operator.and_, is_harmed, is_lossless))
+    assert share.harmed + share.open >= sum(is_harmed)
+    assert len(drawn) - share.harmed - share.open >= sum(map(operator.lt, is_harmed, is_lossless))
+    assert share.interval[0] < 0.43 < share.interval[1]
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(2.0, "found"), (1.0, "nothing")])
+def test_a_space_whose_networks_all_are_in_the_start_is_hunted_to_the_end(
+    factor: float, verdict: str
+) -> None:
+    asking = asked(factors={"workload.size_bytes": between(1, 2, scale="log", integer=True)})
+    laboratory = Planted(asking, lambda network: factor)
+    assert hunt(asking, budget(20_000, asking.repetitions), laboratory).verdict == verdict
 
 
 @pytest.mark.parametrize("networks", [60, 500])
