@@ -180,10 +180,10 @@ def _cases(result: Answer) -> dict[str, tuple[str, str]]:
     points = measured.networks.points
     cases["single networks"] = ("slower" if points else networks, build_answer.counts(result))
     new_alone = "fails" if measured.fails else "undecided" if measured.may_fail else "no more often"
-    for name, verdict, count in (
+    for name, outcome, count in (
         ("both builds", "fails" if failed.both else "none", failed.both),
         ("the new build alone", new_alone, failed.new_alone),
     ):
         words = f"{count} of {failed.run} pairs failed or timed out in {name}"
-        cases[f"failures in {name}"] = (verdict, words)
+        cases[f"failures in {name}"] = (outcome, words)
     return cases

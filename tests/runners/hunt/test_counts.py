@@ -59,7 +59,7 @@ class Rewritten:
 
 
 def failing(trials: pd.DataFrame) -> pd.DataFrame:
-    """Of three repetitions of the arm two fail, of 20 of the baseline one, and every fifth is invalid."""
+    """Two of three repetitions of the arm fail, one of 20 of the baseline, and every fifth is invalid."""
     number, is_arm = trials["repetition"], trials["variant"] == ARM
     fails = (is_arm & (number % 3 > 0)) | (~is_arm & (number % 20 == 7))
     return trials.assign(state=trials["state"].mask(fails, "failed").mask(number % 5 == 4, "invalid"))
@@ -130,7 +130,7 @@ def test_a_space_whose_networks_all_are_in_the_start_is_hunted_to_the_end(
     factor: float, verdict: str
 ) -> None:
     asking = asked(factors={"workload.size_bytes": between(1, 2, scale="log", integer=True)})
-    laboratory = Planted(asking, lambda network: factor)
+    laboratory = Planted(asking, lambda _: factor)
     assert hunt(asking, budget(20_000, asking.repetitions), laboratory).verdict == verdict
 
 
