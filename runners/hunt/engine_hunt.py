@@ -76,7 +76,7 @@ def check_trials(trials: int) -> None:
 class Screen:
     """Networks that were run in virtual time."""
 
-    drawn: list[Network]
+    sequence: list[Network]
     """The sequence that fills the space evenly: a network may be there several times."""
     networks: list[Network]
     """Each of them once."""
@@ -106,12 +106,12 @@ def screen(
     """Look at the whole space in virtual time, as is worth it for so many emulated trials. Raises
     TimeIsOver."""
     count = min(max(2 * trials, FEWEST_SCREENED), MOST_SCREENED)
-    drawn = question.space.spread(count, 0, question.seed("networks"))
-    networks = list(dict.fromkeys(drawn))
+    sequence = question.space.spread(count, 0, question.seed("networks"))
+    networks = list(dict.fromkeys(sequence))
     tell(f"screen: {len(networks)} networks in virtual time, each with and without time of a processor")
     runs = [laboratory.screen(number, networks, dose) for number, dose in enumerate(doses(question.design))]
     sensitive = sensitivity(runs[0].round_trips_s, [run.values for run in runs])
-    return Screen(drawn, networks, sensitive, runs[0].lasted_s)
+    return Screen(sequence, networks, sensitive, runs[0].lasted_s)
 
 
 def hunt_engines(
@@ -209,20 +209,20 @@ class _Course:
         short = np.flatnonzero(self.screen.is_short)
         pairs = int(START * self.trials)
         count = next(count for count in range(len(short), -1, -1) if count * _start_pairs(count) <= pairs)
-        chosen = [self.screen.networks[place] for place in short[:count]]
+        networks = [self.screen.networks[place] for place in short[:count]]
         if long := int((~self.screen.is_short).sum()):
             self.remarks.append(
                 f"of {len(self.screen.networks)} networks, trials of {long} last longer than {LONGEST_S:g} s:"
                 " these are not emulated, and count as open"
             )
-        if not chosen:
+        if not networks:
             raise TimeIsOver
-        judged = self._look("start", chosen, _start_pairs(count)).judged(LEVEL / count)
+        judged = self._look("start", networks, _start_pairs(count)).judged(LEVEL / count)
         # Those before the last of them in the sequence that were not emulated may be anything.
-        drawn = self.screen.drawn
-        looked_at = drawn if count == len(short) else drawn[: drawn.index(chosen[-1]) + 1]
+        sequence = self.screen.sequence
+        looked_at = sequence if count == len(short) else sequence[: sequence.index(networks[-1]) + 1]
         times = Counter(looked_at)
-        times_of = np.array([times[network] for network in chosen])
+        times_of = np.array([times[network] for network in networks])
         self.share = Share(
             networks=0 if np.isnan(judged.ratio).all() else len(looked_at),
             harmed=int(times_of[judged.is_sure].sum()),

@@ -55,8 +55,8 @@ class Share:
 
 def start(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> Share:
     """Look at networks that fill the space evenly, often enough for an interval of each."""
-    drawn = question.space.spread(budget.start_networks, 0, question.seed("networks"))
-    networks = list(dict.fromkeys(drawn))
+    sequence = question.space.spread(budget.start_networks, 0, question.seed("networks"))
+    networks = list(dict.fromkeys(sequence))
     measured = lookout.look("start", networks, START_REPETITIONS)
     estimates.add(networks, measured)
     # The level is shared: one network that is wrongly excluded would make the share's upper end too low.
@@ -64,10 +64,10 @@ def start(question: Question, lookout: Lookout[Measured], budget: Budget, estima
     if np.isnan(judged.ratio).all():  # nothing was compared
         return Share(0, 0, 0, question.design.margin)
     # A network without a ratio is open, too: which of two timeouts is worse, nobody can tell.
-    times = Counter(drawn)
+    times = Counter(sequence)
     times_of = np.array([times[network] for network in networks])
     return Share(
-        len(drawn),
+        len(sequence),
         int(times_of[judged.is_sure].sum()),
         int(times_of[judged.is_open].sum()),
         float(np.nanmax(judged.margin, initial=question.design.margin)),

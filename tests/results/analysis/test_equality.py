@@ -178,20 +178,20 @@ def test_an_arm_that_alone_lacks_values_differs_though_all_ratios_are_1() -> Non
     result = compare([*ones, *[1.0] * 9, nan], [*ones, *[nan] * 9, 1.0])
     assert (result.pairs, result.one_sided, result.second_lacks, result.p_value) == (20, 10, 9, 1)
     assert result.one_sided_p_value == pytest.approx(stats.binomtest(9, 10).pvalue) and result.differ
-    said = "\n".join(equality.sentences(result))
-    assert "The first alone lacks a value in 1 pairs, the second alone in 9: sign test, p = 0.0215." in said
-    assert "by both tests, a difference at level 0.05" in said
+    text = "\n".join(equality.sentences(result))
+    assert "The first alone lacks a value in 1 pairs, the second alone in 9: sign test, p = 0.0215." in text
+    assert "by both tests, a difference at level 0.05" in text
     assert not compare([*ones, *[1.0] * 5, *[nan] * 5], [*ones, *[nan] * 5, *[1.0] * 5]).differ
 
 
 def test_of_equal_arms_that_fail_as_often_the_nominal_share_differs_at_most() -> None:
     random = np.random.default_rng(9)
-    found = 0
+    differing = 0
     for _ in range(200):
         values = np.exp(random.normal(0, 0.1, (2, 40)))
         values[random.random(values.shape) < 0.2] = math.nan
-        found += compare(*values.tolist()).differ
-    assert found <= stats.binom.ppf(0.999, 200, LEVEL)
+        differing += compare(*values.tolist()).differ
+    assert differing <= stats.binom.ppf(0.999, 200, LEVEL)
 
 
 def test_the_level_and_the_power_are_the_usual_ones() -> None:

@@ -89,8 +89,8 @@ def test_a_failure_is_not_hidden_by_a_trial_that_is_unsupported_or_invalid(
         record(database, campaign, client, 1, state="failed", reason="wrong bytes")
     record(database, campaign, "b with FEC", 0, state="invalid", reason="late")
     record(database, campaign, "b with FEC", 1, state="unsupported", reason="127")
-    found = matrix(database, campaign)
-    cells = [cell for cell in found.cells if cell.client == cell.server]
+    of_pairs = matrix(database, campaign)
+    cells = [cell for cell in of_pairs.cells if cell.client == cell.server]
     assert [(cell.state, cell.reason) for cell in cells] == [
         ("failed", "wrong bytes"),
         ("failed", "wrong bytes"),

@@ -16,7 +16,7 @@ MARGINS = Margins(0.01, 0.04)
 
 
 def cases(measured: Measured) -> dict[str, str]:
-    """How each case ended: "failure", "skipped", or "system-out" where it passed."""
+    """Return the end of each case: "failure", "skipped", or "system-out" where it passed."""
     verdict = verdict_of(measured, MARGINS)
     answer = Answer(campaign_info(), verdict, MARGINS, measured, 0, 0, 1, 1, 0, 0, (), (), ())
     suite = ElementTree.fromstring(junit(answer))

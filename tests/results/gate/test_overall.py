@@ -167,7 +167,7 @@ def test_a_live_video_that_never_began_fails_though_its_trial_is_ok(tmp_path: Pa
 
 
 def test_a_pair_of_two_hosts_is_in_no_ratio_and_no_failure(tmp_path: Path) -> None:
-    """It would compare hosts as much as builds. In virtual time hosts are alike."""
+    """The ratio would be of hosts as much as of builds. In virtual time hosts are alike."""
     for engine, counted in (("emulated", [0, 2]), ("virtual", [0, 1, 2, 3])):
         with Database.open(str(tmp_path / f"{engine}.sqlite"), create=True) as database:
             info = database.create_campaign(
@@ -189,7 +189,7 @@ def test_a_pair_of_two_hosts_is_in_no_ratio_and_no_failure(tmp_path: Path) -> No
                     database.record(info.id, record, starts[host])
             frame = read(database, info)
             pairs, failed = pairs_of(frame, info), failed_of(frame, info)
-            told = answer(database, info)
+            result = answer(database, info)
         assert pairs["repetition"].tolist() == counted, engine
         assert (failed.new_alone, failed.run) == ((0, 2) if engine == "emulated" else (1, 5))
-        assert ("3 pairs ran on different hosts" in failures(told)) == (engine == "emulated")
+        assert ("3 pairs ran on different hosts" in failures(result)) == (engine == "emulated")

@@ -23,7 +23,7 @@ STALLS, SHARE = "messages.rebuffering_s", "messages.on_time_ratio_50ms"
 Rewrite = Callable[[pd.DataFrame], pd.DataFrame]
 
 
-def asked(
+def question_by(
     statistic: str = "mean", sought: Sought = "harm", factors: Table | None = None, seed: int = 1
 ) -> Question:
     text = design_text(seed) if factors is None else design_text(seed, factors=factors)
@@ -68,7 +68,7 @@ def failing(trials: pd.DataFrame) -> pd.DataFrame:
 def test_an_arm_that_fails_more_often_is_found_where_both_fail_now_and_then() -> None:
     """Neither mean is a number there. As many pairs are told as were compared, and the pair is one of those
     in which the arm alone failed."""
-    laboratory = Rewritten(asked(), failing)
+    laboratory = Rewritten(question_by(), failing)
     answer = laboratory.hunt()
     assert answer.findings
     for finding in answer.findings:
@@ -87,7 +87,7 @@ def test_a_value_of_0_is_no_failure(metric: str, sought: Sought) -> None:
     def zeros(trials: pd.DataFrame) -> pd.DataFrame:
         return trials.assign(**{"client.dct_s": (trials["variant"] != ARM) * 0.5})
 
-    answer = Rewritten(asked("median", sought), zeros, metric).hunt()
+    answer = Rewritten(question_by("median", sought), zeros, metric).hunt()
     assert answer.findings and not any(finding.by_failures for finding in answer.findings)
     lines = "\n".join(answers.lines(answer, []))
     assert "0.000 times (0.000 to 0.000, 40 repetitions)" in lines and "fails" not in lines
@@ -100,7 +100,7 @@ def test_no_finding_has_a_greater_margin_than_is_told() -> None:
         share = 0.02 if trials["workload"].iloc[0] == "upload" else 0.5
         return trials.assign(**{"client.dct_s": share * (1 - 0.9 * (trials["variant"] == ARM))})
 
-    answer = Rewritten(asked("median"), shares, SHARE).hunt()
+    answer = Rewritten(question_by("median"), shares, SHARE).hunt()
     margins = {finding.network.workload: finding.margin for finding in answer.findings}
     assert margins["upload"] == pytest.approx(0.25)
     answer = dataclasses.replace(answer, share=dataclasses.replace(answer.share, margin=0.02))
@@ -109,19 +109,19 @@ def test_no_finding_has_a_greater_margin_than_is_told() -> None:
 
 def test_the_share_of_the_space_counts_a_whole_number_as_often_as_it_is_there() -> None:
     """A size of 1 byte is 43 % of a logarithmic axis from 1 to 4, and one of its four sizes."""
-    asking = asked(factors={"workload.size_bytes": between(1, 4, scale="log", integer=True)})
+    asking = question_by(factors={"workload.size_bytes": between(1, 4, scale="log", integer=True)})
     spent = budget(20_000, asking.repetitions)
     laboratory = Planted(
         asking, lambda network: 2.0 if int(network.point["workload.size_bytes"]) < 2 else 1.0
     )
     share = start(asking, Lookout(laboratory, spent), spent, Estimates(asking.space))
-    drawn = asking.space.spread(spent.start_networks, 0, asking.seed("networks"))
-    is_harmed = [int(network.point["workload.size_bytes"]) < 2 for network in drawn]
-    is_lossless = [network.point["losses"] == "none" for network in drawn]
-    assert share.networks == len(drawn) == spent.start_networks
+    sequence = asking.space.spread(spent.start_networks, 0, asking.seed("networks"))
+    is_harmed = [int(network.point["workload.size_bytes"]) < 2 for network in sequence]
+    is_lossless = [network.point["losses"] == "none" for network in sequence]
+    assert share.networks == len(sequence) == spent.start_networks
     assert share.harmed >= sum(map(operator.and_, is_harmed, is_lossless))
     assert share.harmed + share.open >= sum(is_harmed)
-    assert len(drawn) - share.harmed - share.open >= sum(map(operator.lt, is_harmed, is_lossless))
+    assert len(sequence) - share.harmed - share.open >= sum(map(operator.lt, is_harmed, is_lossless))
     assert share.interval[0] < 0.43 < share.interval[1]
 
 
@@ -129,7 +129,7 @@ def test_the_share_of_the_space_counts_a_whole_number_as_often_as_it_is_there() 
 def test_a_space_whose_networks_all_are_in_the_start_is_hunted_to_the_end(
     factor: float, verdict: str
 ) -> None:
-    asking = asked(factors={"workload.size_bytes": between(1, 2, scale="log", integer=True)})
+    asking = question_by(factors={"workload.size_bytes": between(1, 2, scale="log", integer=True)})
     laboratory = Planted(asking, lambda _: factor)
     assert hunt(asking, budget(20_000, asking.repetitions), laboratory).verdict == verdict
 
@@ -137,8 +137,8 @@ def test_a_space_whose_networks_all_are_in_the_start_is_hunted_to_the_end(
 @pytest.mark.parametrize("networks", [60, 500])
 def test_a_median_has_an_interval_where_many_networks_share_the_error(networks: int) -> None:
     """A large hunt that could never confirm anything would say that nothing was found."""
-    asking = asked("median")
-    chosen = asking.space.spread(4, 0, 1)
-    measured = Rewritten(asking, lambda trials: trials)(Look(0, "confirm", chosen, asking.repetitions))
+    asking = question_by("median")
+    few = asking.space.spread(4, 0, 1)
+    measured = Rewritten(asking, lambda trials: trials)(Look(0, "confirm", few, asking.repetitions))
     judged = measured.judged(0.05 / networks)
     assert (judged.low <= 1).all() and (judged.high >= 1).all()
