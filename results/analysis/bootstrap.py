@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from fecbench.results.analysis.quantiles import normal_below, t_quantile
 
 _RESAMPLES = 2000
+_MOST_RESAMPLES = 200_000  # where a level is so small that 2,000 have no value beyond the interval
 _SEED = 0  # the same data gives the same interval
 _MOST_VALUES = 1_000_000  # resampled at once: bounds the memory
 _FEW_PAIRS = 7  # of which many resamples are alike
@@ -40,13 +41,16 @@ def quantile_ratio_intervals(
     of which both quantiles are may be anything. NaN where there are too few pairs for so small a `level`.
     """
     points, pairs = baseline.shape
-    draws = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
+    beyond = normal_below(t_quantile(level / 2, pairs - 1))
+    # All of so few pairs may lie on one side of the truth by chance.
+    if 2.0 ** (1 - pairs) > level or beyond * (_MOST_RESAMPLES - 1) < 1:
+        return np.full((points, 2), math.nan)
+    resamples = max(_RESAMPLES, math.ceil(1 / beyond) + 1)
+    draws = np.random.default_rng(_SEED).integers(pairs, size=(resamples, pairs))
     times_drawn = np.stack([(draws == pair).sum(axis=1) for pair in range(pairs)])
     # The smaller the numbers are, the more of them a processor adds at once.
     times_drawn, times = _different(times_drawn.astype(np.min_scalar_type(pairs)))
-    place = math.floor(normal_below(t_quantile(level / 2, pairs - 1)) * (_RESAMPLES - 1))
-    if not place:  # so few pairs and so many resamples give no interval
-        return np.full((points, 2), math.nan)
+    place = max(1, math.floor(beyond * (resamples - 1)))
     at_once = max(1, _MOST_VALUES // len(times))
     intervals = []
     for first in range(0, points, at_once):
@@ -109,12 +113,12 @@ def _percentiles(
     (above, of_above), (below, of_below) = (
         (np.where(np.isneginf(quantiles), 0, quantiles), which) for quantiles, which in (variant, baseline)
     )
-    points, different = len(above), above.shape[1] * below.shape[1]
+    points, different, resamples = len(above), above.shape[1] * below.shape[1], int(times.sum())
     with np.errstate(divide="ignore", invalid="ignore"):
-        if different > _MOST_COUNTED or len(times) < _RESAMPLES:
+        if different > _MOST_COUNTED or len(times) < resamples:
             resampled = np.take_along_axis(above, of_above, axis=1)
             resampled /= np.take_along_axis(below, of_below, axis=1)
-            if len(times) < _RESAMPLES:
+            if len(times) < resamples:
                 low = _repeated_at(place, _unknown_as(0, resampled), times)
                 high = -_repeated_at(place, -_unknown_as(math.inf, resampled), times)
                 return np.stack([low, high], axis=1)
@@ -126,7 +130,7 @@ def _percentiles(
     cells = of_points + of_above * below.shape[1] + of_below
     weights = np.broadcast_to(times.astype(np.float64), cells.shape).ravel()
     counts = np.bincount(cells.ravel(), weights, points * different).reshape(points, different)
-    ends = place, _RESAMPLES - 1 - place
+    ends = place, resamples - 1 - place
     if not np.isnan(ratios).any():
         return _counted_at(ends, ratios, counts)
     low = _counted_at(ends[:1], _unknown_as(0, ratios), counts)

@@ -21,7 +21,7 @@ from fecbench.results.analysis.harness import TIME
 from fecbench.results.analysis.intervals import LEVEL, median_interval, signed_rank
 from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.pairing import PAIR
-from fecbench.results.analysis.quantiles import normal_quantile
+from fecbench.results.analysis.quantiles import heads_at_least, normal_quantile
 from fecbench.results.store import arrow
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
@@ -63,10 +63,22 @@ class Equality:
     one_sided: int = 0
     """The number of these that have one value: in equal arms few, and as many of the first as of the
     second."""
+    second_lacks: int = 0
+    """The number of these in which it is the second that has none."""
+
+    @property
+    def one_sided_p_value(self) -> float:
+        """The p-value of the sign test that either arm lacks values as often as the other."""
+        most = max(self.second_lacks, self.one_sided - self.second_lacks)
+        return min(1.0, 2 * heads_at_least(most, self.one_sided))
 
     @property
     def differ(self) -> bool:
-        return self.p_value < LEVEL
+        """Whether the ratios differ, or one arm lacks values more often. Both tests share the level where the
+        second one can find anything."""
+        if 2.0 ** (1 - self.one_sided) > LEVEL / 2:
+            return self.p_value < LEVEL
+        return min(self.p_value, self.one_sided_p_value) < LEVEL / 2
 
 
 def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
@@ -75,7 +87,8 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
 
     Raises NothingToCompare for fewer than two pairs, or values that are not above 0.
     """
-    lacking = np.isnan(np.array([first, second], dtype=np.float64)).sum(axis=0)
+    lacks = np.isnan(np.array([first, second], dtype=np.float64))
+    lacking = lacks.sum(axis=0)
     logs = _log_ratios(first, second)
     ratios = np.exp(logs)
     return Equality(
@@ -88,6 +101,7 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
         pairs_needed={difference: pairs_needed(logs, difference) for difference in DIFFERENCES},
         without=int((lacking > 0).sum()),
         one_sided=int((lacking == 1).sum()),
+        second_lacks=int((lacks[1] & ~lacks[0]).sum()),
     )
 
 
@@ -205,7 +219,9 @@ def sentences(equality: Equality) -> list[str]:
     interval = "no interval" if math.isnan(low) else f"{1 - LEVEL:.0%} interval {low:.4f} to {high:.4f}"
     spread = ", ".join(f"{q:.0%} {ratio:.4f}" for q, ratio in equality.quantiles.items())
     beyond = " and ".join(f"{share:.1%} by more than {bound:.0%}" for bound, share in equality.beyond.items())
+    of_first = equality.one_sided - equality.second_lacks
     needed = ", ".join(f"{count} for {difference:.0%}" for difference, count in equality.pairs_needed.items())
+    both = "; by both tests" if equality.one_sided else ""
     verdict = "a difference" if equality.differ else "no difference"
     nouns = " and ".join(metrics.of(name).noun for name in equality.metrics)
     return [
@@ -219,8 +235,16 @@ def sentences(equality: Equality) -> list[str]:
             if equality.without
             else []
         ),
+        *(
+            [
+                f"The first alone lacks a value in {of_first} pairs, the second alone in"
+                f" {equality.second_lacks}: sign test, p = {equality.one_sided_p_value:.3g}."
+            ]
+            if equality.one_sided
+            else []
+        ),
         f"Quantiles of the ratio: {spread}; {beyond} off 1.",
-        f"Wilcoxon signed-rank test: p = {equality.p_value:.3g}, {verdict} at level {LEVEL:g}"
+        f"Wilcoxon signed-rank test: p = {equality.p_value:.3g}{both}, {verdict} at level {LEVEL:g}"
         " (equal variants differ in that share of comparisons).",
         f"Pairs that show a difference with power {POWER:g}: {needed}.",
         *_speed(equality.took_s),

@@ -17,6 +17,8 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import BY_ENDS, CampaignInfo, State, StoredTrial, TrialRecord
 
 CellState = Literal["ok", "failed", "unsupported"]
+_DECIDES: tuple[State, ...] = ("failed", "timeout", "unsupported", "invalid", "ok")
+"""States of trials: the first one that a pair has decides."""
 MARKS: dict[CellState, str] = {"ok": "✓", "failed": "✕", "unsupported": "?"}
 
 
@@ -118,14 +120,14 @@ def _program(variant: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _outcome(trials: Sequence[StoredTrial]) -> tuple[CellState, str]:
-    """Return the result of all trials of a pair: one that did not succeed decides."""
+    """Return the result of all trials of a pair: one that failed decides, else one that is unsupported, else
+    one of which nothing can be said."""
     if not trials:
         return "failed", "it was not run"
     reached = [_by_ends(trial.record) for trial in trials]
-    others = [(state, reason) for state, reason in reached if state != "ok"]
-    if not others:
+    state, reason = min(reached, key=lambda outcome: _DECIDES.index(outcome[0]))
+    if state == "ok":
         return "ok", ""
-    state, reason = next((other for other in others if other[0] == "unsupported"), others[0])
     if state == "unsupported":
         return "unsupported", reason
     prefix = {"timeout": "it ran out of time: ", "invalid": "nothing can be said, the trial is invalid: "}

@@ -76,9 +76,9 @@ class Pairing:
     `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone failed or timed
     out."""
     timeouts: pd.DataFrame
-    """One row a (workload, point) with a timeout, whether it has a ratio or not: `baseline_timeouts` and
-    `variant_timeouts` count the repetitions in which that arm alone failed or timed out, `both_timeouts` the
-    others."""
+    """One row a (workload, point) with a timeout, whether it has a ratio or not: of so many comparable
+    `pairs`, `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone failed
+    or timed out, `both_timeouts` those in which both did."""
 
     def __repr__(self) -> str:
         arms = f"{self.variant_label} / {self.baseline_label}"
@@ -183,7 +183,7 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
         _unpaired(pairs["workload"], reasons),
         _table(of_pairs, of_pairs, reasons == ""),
         _table(of_points, _DECIDED, ~unknown & has_statistic),
-        _table(of_points, [*_POINT, *_TIMEOUTS], timeouts > 0),
+        _table(of_points, [*_POINT, "pairs", *_TIMEOUTS], timeouts > 0),
     )
 
 

@@ -11,6 +11,7 @@ from fecbench.results import metrics
 from fecbench.results.analysis import attempts
 from fecbench.results.analysis.intervals import ratio_intervals
 from fecbench.results.analysis.margins import of_points, percent
+from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.outcomes import COUNTED
 from fecbench.results.analysis.pairing import Pairing, paired
 from fecbench.results.analysis.rules import NothingToExplain, explain
@@ -53,6 +54,8 @@ class Answer:
     """Networks times workloads, with those of too few pairs for an interval."""
     not_vouched: int
     """Trials that are in no ratio, since the harness cannot vouch for them, or they are unsupported."""
+    other_hosts: int
+    """Pairs that are in no ratio, since their trials ran on different hosts."""
     attempts: tuple[str, ...]
     """The numbers of invalid attempts of each arm, in sentences; none where every one was valid."""
     where: tuple[str, ...]
@@ -85,6 +88,7 @@ def answer(database: Database, campaign: CampaignInfo, share: float | None = Non
         equivalent=int(counts.get("equivalent", 0)),
         places=len(campaign.points) * len(campaign.workloads),
         not_vouched=int((~frame["state"].isin(COUNTED)).sum()),
+        other_hosts=len(of_several_hosts(frame, (OLD, NEW))),
         attempts=tuple(attempts.sentences(rerun, campaign)),
         where=_where(pairing, campaign, margins.overall, sorted(set(of_places))),
         worst=tuple(worst_of(pairs_of(frame, campaign), frame, campaign)),
@@ -184,6 +188,8 @@ def failures(result: Answer) -> str:
         )
     if result.not_vouched:
         parts.append(f"{result.not_vouched} trials are invalid or unsupported, and in no ratio.")
+    if result.other_hosts:
+        parts.append(f"{result.other_hosts} pairs ran on different hosts, and are in no ratio.")
     return " ".join((*parts, *result.attempts))
 
 

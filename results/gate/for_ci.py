@@ -3,6 +3,7 @@ each ratio and each kind of failure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
@@ -63,6 +64,7 @@ def document(result: Answer, commands: Commands) -> dict[str, Any]:
             for one in failed.pairs
         ],
         "not_vouched": result.not_vouched,
+        "other_hosts": result.other_hosts,
         "attempts": list(result.attempts),
         "where": list(result.where),
         "worst": [
@@ -171,11 +173,17 @@ def _cases(result: Answer) -> dict[str, tuple[str, str]]:
     for label, ratio in measured.workloads.items():
         verdict = verdict_of(Measured(ratio, {}, measured.pairs), margins)
         cases[label] = (str(verdict), f"{verdict}: new / old = {shown(ratio)}")
+    tail = "undecided" if math.isnan(measured.tail.low) else "not slower"
     is_tail_slower = measured.tail.low > 1 + margins.tail
-    cases["95th percentiles"] = ("slower" if is_tail_slower else "not slower", build_answer.slow_ends(result))
+    cases["95th percentiles"] = ("slower" if is_tail_slower else tail, build_answer.slow_ends(result))
+    networks = "not slower" if measured.pairs else "undecided"
     points = measured.networks.points
-    cases["single networks"] = ("slower" if points else "not slower", build_answer.counts(result))
-    for name, count in (("both builds", failed.both), ("the new build alone", failed.new_alone)):
+    cases["single networks"] = ("slower" if points else networks, build_answer.counts(result))
+    new_alone = "fails" if measured.fails else "undecided" if measured.may_fail else "no more often"
+    for name, outcome, count in (
+        ("both builds", "fails" if failed.both else "none", failed.both),
+        ("the new build alone", new_alone, failed.new_alone),
+    ):
         words = f"{count} of {failed.run} pairs failed or timed out in {name}"
-        cases[f"failures in {name}"] = ("fails" if count else "none", words)
+        cases[f"failures in {name}"] = (outcome, words)
     return cases

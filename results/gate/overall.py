@@ -5,7 +5,8 @@ has the same weight, and two arms exchanged give its inverse. A median over repe
 that only matters in the one trial of five whose last packets are lost. A geometric mean hardly sees a rare
 long stall, so the ratio of the mean times stands beside it, with the same weights.
 
-A pair is in a ratio when both of its trials are ok. Failed pairs are judged by themselves (`failing`).
+A pair is in a ratio when both of its trials are ok, on one host. Failed pairs are judged by themselves
+(`failing`).
 
 The networks are those of the design; only the repetitions within each network are random. This is stratified
 sampling (Cochran, "Sampling Techniques", 1977, §5.3, and §5.4 for the degrees of freedom). The workloads of a
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.pairing import PAIR
 from fecbench.results.analysis.quantiles import t_quantile
 from fecbench.results.store.database import Database
@@ -97,7 +99,7 @@ def values_of(frame: pd.DataFrame, campaign: CampaignInfo) -> Floats:
 
 def rows_of_pairs(frame: pd.DataFrame, states: Sequence[str]) -> tuple[Whole, Whole]:
     """Return the rows of old and of new of each (workload, point, repetition) in which both arms have one of
-    these states, in this order.
+    these states, on one host, in this order.
 
     A campaign is looked at many times, and to merge two frames takes ten times as long.
     """
@@ -106,6 +108,8 @@ def rows_of_pairs(frame: pd.DataFrame, states: Sequence[str]) -> tuple[Whole, Wh
         numbers = frame[name].to_numpy(np.int64)
         places = places * (int(numbers.max(initial=0)) + 1) + numbers
     counted = frame["state"].isin(states).to_numpy()
+    if len(elsewhere := of_several_hosts(frame, (OLD, NEW))):
+        counted = counted & ~pd.MultiIndex.from_frame(frame[PAIR]).isin(elsewhere)
     old, new = (np.flatnonzero(counted & (frame["variant"] == arm).to_numpy()) for arm in (OLD, NEW))
     _, of_old, of_new = np.intersect1d(places[old], places[new], assume_unique=True, return_indices=True)
     return old[of_old], new[of_new]

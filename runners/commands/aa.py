@@ -286,7 +286,10 @@ def _answer(compared: str, result: Equality, as_json: bool) -> int:
     from fecbench.results.analysis import equality
 
     if as_json:
-        print_document({"compared": compared, **asdict(result), "differ": result.differ})
+        p_value = result.one_sided_p_value
+        print_document(
+            {"compared": compared, **asdict(result), "one_sided_p_value": p_value, "differ": result.differ}
+        )
     else:
         say("\n".join([compared, *equality.sentences(result)]))
     return 1 if result.differ else 0

@@ -62,7 +62,10 @@ class Disagreements:
                 median_interval(log, range(len(log)), level)
             )
             columns["margin"][place] = math.expm1(_median(side.to_numpy(np.float64)))
-        return Judged(**columns, is_sure=is_sure, is_open=~is_sure & ~is_within, pairs=pairs)
+        by_failures = np.isin(columns["ratio"], (0.0, math.inf))
+        return Judged(
+            **columns, is_sure=is_sure, is_open=~is_sure & ~is_within, by_failures=by_failures, pairs=pairs
+        )
 
     def pair(self, place: int, ratio: float) -> tuple[int, int]:
         """Return the trials, virtual and emulated, by id: of a network's pair whose ratio is nearest to this

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -75,8 +76,10 @@ def check_trials(trials: int) -> None:
 class Screen:
     """Networks that were run in virtual time."""
 
+    sequence: list[Network]
+    """The sequence that fills the space evenly: a network may be there several times."""
     networks: list[Network]
-    """Spread evenly, in their order."""
+    """Each of them once."""
     sensitivity: Floats
     """NaN for a trial that came to no end."""
     lasted_s: Floats
@@ -103,11 +106,12 @@ def screen(
     """Look at the whole space in virtual time, as is worth it for so many emulated trials. Raises
     TimeIsOver."""
     count = min(max(2 * trials, FEWEST_SCREENED), MOST_SCREENED)
-    networks = question.space.spread(count, 0, question.seed("networks"))
+    sequence = question.space.spread(count, 0, question.seed("networks"))
+    networks = list(dict.fromkeys(sequence))
     tell(f"screen: {len(networks)} networks in virtual time, each with and without time of a processor")
     runs = [laboratory.screen(number, networks, dose) for number, dose in enumerate(doses(question.design))]
     sensitive = sensitivity(runs[0].round_trips_s, [run.values for run in runs])
-    return Screen(networks, sensitive, runs[0].lasted_s)
+    return Screen(sequence, networks, sensitive, runs[0].lasted_s)
 
 
 def hunt_engines(
@@ -136,6 +140,15 @@ class _Counting:
         measured = self._laboratory(look)
         self.emulated += measured.emulated
         return measured
+
+
+def _fewest_pairs(networks: int) -> int:
+    """Return the fewest pairs by which the sign test decides, where so many networks share the level."""
+    return 1 + math.ceil(math.log2(networks / LEVEL))
+
+
+def _start_pairs(networks: int) -> int:
+    return max(START_REPETITIONS, _fewest_pairs(max(networks, 1)))
 
 
 @dataclass
@@ -181,7 +194,7 @@ class _Course:
     def _confirm(self, candidates: list[Network]) -> None:
         """Confirm some of the candidates; where none is, the open ones by the trials that are left."""
         of = LOOKS * len(candidates)
-        repetitions = max(REPETITIONS, 1 + math.ceil(math.log2(of / LEVEL)))
+        repetitions = max(REPETITIONS, _fewest_pairs(of))
         measured = self.lookout.look("confirm", candidates, repetitions)
         self.sure = confirmed(candidates, candidates, measured, of)
         is_open = measured.judged(LEVEL / of).is_open
@@ -193,22 +206,27 @@ class _Course:
 
     def _start(self) -> None:
         """Look at networks that fill the space evenly, often enough for a verdict about each."""
-        short = np.flatnonzero(self.screen.is_short)[: max(1, int(START * self.trials) // START_REPETITIONS)]
+        short = np.flatnonzero(self.screen.is_short)
+        pairs = int(START * self.trials)
+        count = next(count for count in range(len(short), -1, -1) if count * _start_pairs(count) <= pairs)
+        networks = [self.screen.networks[place] for place in short[:count]]
         if long := int((~self.screen.is_short).sum()):
             self.remarks.append(
                 f"of {len(self.screen.networks)} networks, trials of {long} last longer than {LONGEST_S:g} s:"
                 " these are not emulated, and count as open"
             )
-        if not len(short):
+        if not networks:
             raise TimeIsOver
-        networks = [self.screen.networks[place] for place in short]
-        judged = self._look("start", networks, START_REPETITIONS).judged(LEVEL / len(networks))
+        judged = self._look("start", networks, _start_pairs(count)).judged(LEVEL / count)
         # Those before the last of them in the sequence that were not emulated may be anything.
-        count = int(short[-1]) + 1
+        sequence = self.screen.sequence
+        looked_at = sequence if count == len(short) else sequence[: sequence.index(networks[-1]) + 1]
+        times = Counter(looked_at)
+        times_of = np.array([times[network] for network in networks])
         self.share = Share(
-            networks=0 if np.isnan(judged.ratio).all() else count,
-            harmed=int(judged.is_sure.sum()),
-            open=int(judged.is_open.sum()) + count - len(short),
+            networks=0 if np.isnan(judged.ratio).all() else len(looked_at),
+            harmed=int(times_of[judged.is_sure].sum()),
+            open=len(looked_at) - int(times_of[~judged.is_open].sum()),
             margin=float(np.nanmax(judged.margin, initial=0.0)),
         )
 
@@ -222,7 +240,8 @@ class _Course:
         apart = self.question.space.apart(best, ALIKE, TOGETHER) if best else iter(())
         chosen = [best[index] for index, _ in zip(apart, range(round(SENSITIVE * count)), strict=False)]
         others = [networks[place] for place in places if networks[place] not in {*chosen, *self.beyond}]
-        self._look("scan", [*chosen, *others[: count - len(chosen)]], 1)
+        if scanned := [*chosen, *others[: count - len(chosen)]]:  # a small space may have no more
+            self._look("scan", scanned, 1)
 
     def _look(self, name: str, networks: list[Network], repetitions: int) -> Disagreements:
         measured = self.lookout.look(name, networks, repetitions)

@@ -32,6 +32,8 @@ RARE = (
     f" {percent(unseen_share(START_REPETITIONS))} of the transfers meet may be in none of them"
 )
 """The remark on delays that the share of the space, by means, cannot know."""
+NO_INTERVAL = f"these have {START_REPETITIONS} pairs each: too few for a median, so failures alone decide"
+"""The remark on the share of the space by medians."""
 OPEN = 4
 """Networks that are measured more often where no candidate was confirmed, the most promising ones."""
 FOR_OPEN = 0.7
@@ -98,8 +100,8 @@ class _Course:
         looked = self._lookout.trials
         sure = len(self._sure)
         effects = self._estimates.effects()
-        is_mean = self._question.design.statistic == "mean"
-        remarks = (RARE,) if is_mean and self._share is not None else ()
+        remark = RARE if self._question.design.statistic == "mean" else NO_INTERVAL
+        remarks = () if self._share is None else (remark,)
         return Answer(
             self._question, looked, self._share, self._is_whole, sure, self._findings, effects, remarks
         )

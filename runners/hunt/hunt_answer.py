@@ -78,7 +78,8 @@ def lines(answer: Answer, where: Sequence[str]) -> Iterator[str]:
     else:
         yield f"no answer: the time was over before any network could be confirmed in which {arms}"
     low, high = share.interval
-    yield f"looked at {answer.looked} trials; margin {percent(share.margin)} at most"
+    margin = max([share.margin, *(finding.margin for finding in answer.findings)])
+    yield f"looked at {answer.looked} trials; margin {percent(margin)} at most"
     yield (
         f"of {share.networks} networks spread over the space it is surely so in {share.harmed}, and may be in"
         f" {share.open} more: in {percent(low)} to {percent(high)} of the space"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +32,8 @@ class Finding:
     """Interval; all networks that were confirmed at a time share the error."""
     margin: float
     repetitions: int
+    by_failures: bool
+    """Whether one arm's failures make the difference, and not how long it takes."""
     pair: tuple[int, int]
     """The trials, by id, of the baseline and of the arm: of the pair nearest to the ratio."""
     shrunk_from: Network
@@ -44,11 +45,6 @@ class Finding:
         low, high = self.interval
         with np.errstate(divide="ignore"):
             return float(max(np.log(low), -np.log(high)))
-
-    @property
-    def by_failures(self) -> bool:
-        """Whether it is one arm's failures that make the difference, and not how long it takes."""
-        return not 0 < self.ratio < math.inf
 
 
 def confirmed(networks: list[Network], origins: list[Network], measured: Judging, of: int) -> list[Finding]:
@@ -65,6 +61,7 @@ def confirmed(networks: list[Network], origins: list[Network], measured: Judging
             interval=(float(judged.low[place]), float(judged.high[place])),
             margin=float(judged.margin[place]),
             repetitions=int(judged.pairs[place]),
+            by_failures=bool(judged.by_failures[place]),
             pair=measured.pair(place, float(judged.ratio[place])),
             shrunk_from=origin,
         )

@@ -17,9 +17,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
+from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.intervals import ratio_intervals
 from fecbench.results.analysis.margins import of_points
-from fecbench.results.analysis.pairing import Pairing, paired
+from fecbench.results.analysis.pairing import Pairing, paired, ratio_of
 from fecbench.results.analysis.quantiles import heads_at_least
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.hunt.hunt_question import Question
@@ -54,6 +55,8 @@ class Judged:
     """Whether what is sought is surely there, by more than the margin."""
     is_open: NDArray[np.bool_]
     """Whether it may be there: neither sure, nor surely not."""
+    by_failures: NDArray[np.bool_]
+    """Whether the ratio is 0 or ∞ since one arm failed or timed out, and not since a value is 0."""
     pairs: NDArray[np.int64]
 
 
@@ -110,7 +113,7 @@ class Measured:
         columns = {name: np.full(self._count, math.nan) for name in ("ratio", "low", "high", "margin")}
         pairs = np.zeros(self._count, np.int64)
         verdict = np.full(self._count, "", dtype=object)
-        surely_not = np.zeros(self._count, np.bool_)
+        surely_not, by_failures = (np.zeros(self._count, np.bool_) for _ in range(2))
         for part, pairing in zip(self._parts, self._pairings, strict=True):
             margins = of_points(pairing.ratios, part.campaign)
             rows = ratio_intervals(pairing, part.campaign.statistic, level, margins)
@@ -124,35 +127,40 @@ class Measured:
                 upwards, rows["high"] <= 1 + rows["margin"], rows["low"] >= 1 / (1 + rows["margin"])
             )
             surely_not[places] = bound
-            for point, ratio in self._by_failures(part, pairing, level):
+            by_failures[places] = rows["censored"].to_numpy(np.bool_)
+            for point, ratio, compared in self._by_failures(part, pairing, level):
                 place = part.places[point]
                 columns["ratio"][place] = columns["low"][place] = columns["high"][place] = ratio
                 columns["margin"][place] = part.campaign.margin
-                verdict[place], pairs[place] = self._question.sought, part.campaign.repetitions
+                verdict[place], pairs[place], by_failures[place] = self._question.sought, compared, True
         is_sure = verdict == self._question.sought
-        return Judged(**columns, is_sure=is_sure, is_open=~is_sure & ~surely_not, pairs=pairs)
+        return Judged(
+            **columns, is_sure=is_sure, is_open=~is_sure & ~surely_not, by_failures=by_failures, pairs=pairs
+        )
 
     def pair(self, place: int, ratio: float) -> tuple[int, int]:
         """Return the trials of the baseline and of the arm, by id: of a network's pair whose ratio is nearest
         to this one."""
-        part, pairing = next(
-            (part, pairing)
-            for part, pairing in zip(self._parts, self._pairings, strict=True)
-            if place in part.places
+        part = next(part for part in self._parts if place in part.places)
+        (name,) = metrics.of_workloads(part.campaign).values()
+        # Not those of the pairing, which lacks a point where the statistics of both arms are timeouts.
+        values = outcomes.values(part.trials, metrics.of(name))
+        of_point = part.trials.assign(value=values)[part.trials["point"] == list(part.places).index(place)]
+        baseline, variant = (
+            of_point[of_point["variant"] == label].set_index("repetition")[["id", "value"]]
+            for label in (self._question.against, self._question.arm)
         )
-        of_point = pairing.matched[pairing.matched["point"] == list(part.places).index(place)]
+        pairs = baseline.join(variant.add_suffix("_variant"), how="inner").dropna()
+        arms = pairs.set_axis(["id", "baseline", "id_variant", "variant"], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = of_point["ratio"].to_numpy(np.float64)
+            ratios = ratio_of(arms, metrics.of(name)).to_numpy(np.float64)
             far = np.where(ratios == ratio, 0.0, np.abs(np.log(ratios / ratio)))
-        row = of_point.iloc[int(np.nan_to_num(far, nan=math.inf).argmin())]
-        ids = part.trials[
-            (part.trials["point"] == row["point"]) & (part.trials["repetition"] == row["repetition"])
-        ].set_index("variant")["id"]
-        return int(ids[self._question.against]), int(ids[self._question.arm])
+        row = arms.iloc[int(np.nan_to_num(far, nan=math.inf).argmin())]
+        return int(row["id"]), int(row["id_variant"])
 
-    def _by_failures(self, part: Part, pairing: Pairing, level: float) -> Iterator[tuple[int, float]]:
+    def _by_failures(self, part: Part, pairing: Pairing, level: float) -> Iterator[tuple[int, float, int]]:
         """Return the points at which one arm alone surely fails or times out, by the sign test, where that is
-        what is sought: each with its ratio, ∞ or 0."""
+        what is sought: each with its ratio, ∞ or 0, and the number of comparable pairs."""
         worse, better = ("variant_timeouts", "baseline_timeouts")
         (name,) = metrics.of_workloads(part.campaign).values()
         is_greater = self._question.sought == "harm"
@@ -163,7 +171,7 @@ class Measured:
         for row in pairing.timeouts.to_dict("records"):
             more, alone = int(row[worse]), int(row[worse] + row[better])
             if more > alone / 2 and 2 * heads_at_least(more, alone) <= level:
-                yield int(row["point"]), math.inf if is_greater else 0.0
+                yield int(row["point"]), math.inf if is_greater else 0.0, int(row["pairs"])
 
     def _signs(self, ratios: pd.DataFrame) -> Floats:
         """1 where a greater ratio is what is sought, -1 where a smaller one is."""

@@ -10,6 +10,7 @@ of the space, 5,000 trials, three seeds each), and took half as much processor t
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,8 @@ PARENTS = 24
 
 @dataclass(frozen=True)
 class Share:
-    """Share of the space in which the effect is, by the space-filling start alone."""
+    """Share of the space in which the effect is, by the space-filling start alone. A network counts as often
+    as the space-filling sequence has it: whole numbers may be much of the space."""
 
     networks: int
     harmed: int
@@ -53,7 +55,8 @@ class Share:
 
 def start(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> Share:
     """Look at networks that fill the space evenly, often enough for an interval of each."""
-    networks = question.space.spread(budget.start_networks, 0, question.seed("networks"))
+    sequence = question.space.spread(budget.start_networks, 0, question.seed("networks"))
+    networks = list(dict.fromkeys(sequence))
     measured = lookout.look("start", networks, START_REPETITIONS)
     estimates.add(networks, measured)
     # The level is shared: one network that is wrongly excluded would make the share's upper end too low.
@@ -61,10 +64,12 @@ def start(question: Question, lookout: Lookout[Measured], budget: Budget, estima
     if np.isnan(judged.ratio).all():  # nothing was compared
         return Share(0, 0, 0, question.design.margin)
     # A network without a ratio is open, too: which of two timeouts is worse, nobody can tell.
+    times = Counter(sequence)
+    times_of = np.array([times[network] for network in networks])
     return Share(
-        len(networks),
-        int(judged.is_sure.sum()),
-        int(judged.is_open.sum()),
+        len(sequence),
+        int(times_of[judged.is_sure].sum()),
+        int(times_of[judged.is_open].sum()),
         float(np.nanmax(judged.margin, initial=question.design.margin)),
     )
 
@@ -72,8 +77,9 @@ def start(question: Question, lookout: Lookout[Measured], budget: Budget, estima
 def scan(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> None:
     """Look once at many more networks of the same sequence."""
     networks = question.space.spread(budget.scan_networks, budget.start_networks, question.seed("networks"))
-    fresh = [network for network in networks if network not in estimates]
-    estimates.add(fresh, lookout.look("scan", fresh, 1))
+    fresh = [network for network in dict.fromkeys(networks) if network not in estimates]
+    if fresh:  # a small space has no more
+        estimates.add(fresh, lookout.look("scan", fresh, 1))
 
 
 def rounds(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> None:

@@ -107,9 +107,10 @@ class Space:
         return np.array([self.place(network) for network in networks]).reshape(-1, self.axes)
 
     def spread(self, count: int, skip: int, seed: int) -> list[Network]:
-        """Networks `skip` to `skip + count` of the sequence of this seed, which fills the space evenly."""
+        """Networks `skip` to `skip + count` of the sequence of this seed, which fills the space evenly. A
+        network that is much of a small space is there several times."""
         places = generated("sobol", skip + count, self.axes, seed)[skip:]
-        return list(dict.fromkeys(map(self.at, places)))
+        return list(map(self.at, places))
 
     def distances(self, places: Places, place: Places) -> Places:
         """Return the distance of each place from one: over the ranges the root of the mean square, plus 1 for

@@ -172,5 +172,27 @@ def test_a_pair_of_which_one_trial_did_not_get_through_is_counted_and_one_that_i
     assert (result.pairs, result.without, result.one_sided) == (9, 2, 2)
 
 
+def test_an_arm_that_alone_lacks_values_differs_though_all_ratios_are_1() -> None:
+    """Trials that fail in one of two campaigns alone are no equality, and as many in either are."""
+    ones, nan = [1.0] * 20, math.nan
+    result = compare([*ones, *[1.0] * 9, nan], [*ones, *[nan] * 9, 1.0])
+    assert (result.pairs, result.one_sided, result.second_lacks, result.p_value) == (20, 10, 9, 1)
+    assert result.one_sided_p_value == pytest.approx(stats.binomtest(9, 10).pvalue) and result.differ
+    text = "\n".join(equality.sentences(result))
+    assert "The first alone lacks a value in 1 pairs, the second alone in 9: sign test, p = 0.0215." in text
+    assert "by both tests, a difference at level 0.05" in text
+    assert not compare([*ones, *[1.0] * 5, *[nan] * 5], [*ones, *[nan] * 5, *[1.0] * 5]).differ
+
+
+def test_of_equal_arms_that_fail_as_often_the_nominal_share_differs_at_most() -> None:
+    random = np.random.default_rng(9)
+    differing = 0
+    for _ in range(200):
+        values = np.exp(random.normal(0, 0.1, (2, 40)))
+        values[random.random(values.shape) < 0.2] = math.nan
+        differing += compare(*values.tolist()).differ
+    assert differing <= stats.binom.ppf(0.999, 200, LEVEL)
+
+
 def test_the_level_and_the_power_are_the_usual_ones() -> None:
     assert (LEVEL, POWER) == (0.05, 0.8)

@@ -81,6 +81,23 @@ def test_one_trial_of_several_that_is_not_ok_decides(database: Database, campaig
     assert (cell.state, cell.reason) == ("failed", "wrong bytes")
 
 
+def test_a_failure_is_not_hidden_by_a_trial_that_is_unsupported_or_invalid(
+    database: Database, campaign: CampaignInfo
+) -> None:
+    for client, other in (("a", "unsupported"), ("b", "invalid")):
+        record(database, campaign, client, 0, state=other, reason="127")
+        record(database, campaign, client, 1, state="failed", reason="wrong bytes")
+    record(database, campaign, "b with FEC", 0, state="invalid", reason="late")
+    record(database, campaign, "b with FEC", 1, state="unsupported", reason="127")
+    of_pairs = matrix(database, campaign)
+    cells = [cell for cell in of_pairs.cells if cell.client == cell.server]
+    assert [(cell.state, cell.reason) for cell in cells] == [
+        ("failed", "wrong bytes"),
+        ("failed", "wrong bytes"),
+        ("unsupported", "127"),
+    ]
+
+
 @pytest.mark.parametrize("judged", ["invalid", "failed"])
 def test_a_trial_counts_by_what_both_ends_said_whatever_its_times_were(
     database: Database, campaign: CampaignInfo, judged: Any

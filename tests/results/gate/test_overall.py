@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 import scipy.stats
 
+from fecbench.results.gate.build_answer import answer, failures
 from fecbench.results.gate.failing import failed_of
 from fecbench.results.gate.overall import pairs_of, ratio_of, ratio_of_means, read
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import TrialKey
+from fecbench.results.store.records import State, TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
 
 LABELS = ("download-1", "upload-1")
@@ -163,3 +164,32 @@ def test_a_live_video_that_never_began_fails_though_its_trial_is_ok(tmp_path: Pa
         pairs, failed = pairs_of(frame, info), failed_of(frame, info)
     assert pairs["repetition"].tolist() == [0]
     assert (failed.both, failed.new_alone, failed.old_alone, failed.run) == (1, 1, 1, 4)
+
+
+def test_a_pair_of_two_hosts_is_in_no_ratio_and_no_failure(tmp_path: Path) -> None:
+    """The ratio would be of hosts as much as of builds. In virtual time hosts are alike."""
+    for engine, counted in (("emulated", [0, 2]), ("virtual", [0, 1, 2, 3])):
+        with Database.open(str(tmp_path / f"{engine}.sqlite"), create=True) as database:
+            info = database.create_campaign(
+                new_campaign(
+                    points=[{"owd_ms": 10}],
+                    variants=variants("old", "new", baseline="old"),
+                    workloads=[workload("download-1000", size_bytes=1000)],
+                    provenance={"engine": engine},
+                    repetitions=5,
+                )
+            )
+            starts = {host: database.start(info.id, host, {}).id for host in ("one", "two")}
+            hosts = [("one", "one"), ("one", "two"), ("two", "two"), ("two", "one"), ("one", "two")]
+            for repetition, both in enumerate(hosts):
+                for label, host in zip(("old", "new"), both, strict=True):
+                    key = TrialKey(label, "download-1000", 0, repetition)
+                    state: State = "failed" if (label, repetition) == ("new", 4) else "ok"
+                    record = trial(key, state, metrics={"client": {"dct_s": 2.0}})
+                    database.record(info.id, record, starts[host])
+            frame = read(database, info)
+            pairs, failed = pairs_of(frame, info), failed_of(frame, info)
+            result = answer(database, info)
+        assert pairs["repetition"].tolist() == counted, engine
+        assert (failed.new_alone, failed.run) == ((0, 2) if engine == "emulated" else (1, 5))
+        assert ("3 pairs ran on different hosts" in failures(result)) == (engine == "emulated")

@@ -187,7 +187,7 @@ def test_an_implementation_that_cannot_be_emulated_disagrees_with_nothing(
     design.write_text(space("made-up"))
     result = hunt("--implementations", f"made-up={MADE_UP}")
     assert result.returncode == 2 and result.stdout == "", result
-    assert "all of the first 12 emulated trials failed, so nothing can be compared" in result.stderr
+    assert "all of the first 14 emulated trials failed, so nothing can be compared" in result.stderr
 
 
 def test_without_root_it_is_refused_in_one_line(

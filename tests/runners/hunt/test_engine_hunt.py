@@ -66,6 +66,14 @@ def test_where_nothing_is_planted_nothing_is_found(seed: int) -> None:
     assert answer.verdict == "nothing" and not answer.findings
 
 
+def test_the_share_of_the_space_excludes_networks_in_which_all_pairs_agree() -> None:
+    """Six pairs decide of one network alone: where several share the error, each has more."""
+    for trials in (120, TRIALS, 1000):
+        share = answer_of(planted(), trials).share
+        assert share is not None and share.harmed == 0
+        assert share.open < share.networks, trials
+
+
 def test_what_virtual_time_vouches_for_is_no_finding() -> None:
     answer = answer_of(planted(lambda _: math.exp(TOLERANCE / 2)))
     assert answer.verdict == "nothing"
@@ -95,7 +103,7 @@ def test_with_more_trials_a_finding_is_plainer_and_with_few_it_says_that_it_is_n
 
     few = answer_of(planted(everywhere), fewest_trials())
     assert any("shrunk only as far as the trials went" in line for line in few.remarks)
-    plainest = [finding.network for finding in answer_of(planted(everywhere), 3000).findings]
+    plainest = [finding.network for finding in answer_of(planted(everywhere), 4000).findings]
     assert any(
         (network.workload, network.point["losses"], network.point["variant"]) == ("download", "none", "old")
         and network.point["queue_bdp"] == 1.5
