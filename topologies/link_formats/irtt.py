@@ -118,9 +118,8 @@ def _clock(trips: list[Any]) -> str:
     """The clock by which times are compared: the computer's own may be set while irtt runs."""
     try:
         ends = [trip["timestamps"]["client"]["send"] for trip in trips]
-        return (
-            "wall" if any(end.get("wall") and not end.get("monotonic") for end in ends[1:]) else "monotonic"
-        )
+        only_wall = any(end.get("wall") and not end.get("monotonic") for end in ends[1:])
+        return "wall" if only_wall else "monotonic"
     except (KeyError, TypeError, AttributeError):
         return "wall"  # the round trip that lacks it is refused
 
