@@ -31,6 +31,8 @@ elsewhere."""
 _IN_A_ROW, _BY_CHANCE = 5.0, 3.0
 """Losses that make one event at most, and how far beyond the expected number is no chance, in standard
 deviations."""
+_BURSTS = 3
+"""Bursts of losses that may meet the longest queue by chance, however long each is."""
 _WAITING, _LEAST_WAIT_S = 0.1, 0.002
 """A packet waits in a queue whose delay is above this share of the least round-trip time."""
 _FEWEST_WAITING = 30
@@ -227,7 +229,8 @@ def at_full_queue(lost: Verdicts, wait_s: Floats, noticed_s: float) -> Verdicts 
     expected = there.size * float(elsewhere.mean())
     chance = math.sqrt(_IN_A_ROW * expected + 1)
     is_more = there.sum() > max(_TIMES_MORE * expected, expected + _BY_CHANCE * chance)
-    return full if is_more and there.any() else None
+    begins = lost & ~np.concatenate(([False], lost[:-1]))
+    return full if is_more and begins[full].sum() > _BURSTS else None
 
 
 def queue_bdp(wait_s: Floats, lost_there: Verdicts, rtt_s: float) -> Estimate:
