@@ -35,6 +35,8 @@ _BURSTS = 3
 """Bursts of losses that may meet the longest queue by chance, however long each is."""
 _WAITING, _LEAST_WAIT_S = 0.1, 0.002
 """A packet waits in a queue whose delay is above this share of the least round-trip time."""
+_OUTLIERS = 0.99
+"""Quantile of waits beyond which they are the hosts' own."""
 _FEWEST_WAITING = 30
 _FASTER = 1.3
 """If packets came so much faster at any time, those that were late were not late by a queue. By so much the
@@ -119,7 +121,9 @@ def _measured(lost: Verdicts, course: Course, delays: Floats) -> _Measured:
     is_known = np.isfinite(delays)
     least_s = float(delays[is_known].min())
     places = np.arange(lost.size, dtype=np.float64)
-    wait_s = np.interp(places, places[is_known], delays[is_known] - least_s)
+    waits_s = delays[is_known] - least_s
+    waits_s = np.minimum(waits_s, np.quantile(waits_s, _OUTLIERS))
+    wait_s = np.interp(places, places[is_known], waits_s)
     sizes = np.where(np.isfinite(course.sizes_bytes), course.sizes_bytes, math.nan)
     return _Measured(lost, course, least_s, wait_s, sizes + HEADERS_BYTES)
 
