@@ -1,4 +1,5 @@
-"""Losses at a full queue are told from bursts of the medium that meet the longest queue by chance."""
+"""The path of packets: a full queue is told from bursts of the medium and from packets that a host held back,
+and the fastest that ACKs tell is no faster than the path."""
 
 import numpy as np
 import pytest
@@ -34,3 +35,16 @@ def test_one_packet_that_a_host_held_back_hides_no_full_queue() -> None:
     path = path_of(Recording(lost, course=course), "captures")
     assert (path.queue_losses, path.lost) == (lost.sum(), 0)
     assert path.queue_bdp is not None and path.queue_bdp.value == pytest.approx(2.5, rel=0.01)
+
+
+@pytest.mark.parametrize("apart", [1, 4, 11])
+def test_acks_of_many_packets_make_no_path_faster(apart: int) -> None:
+    """A packet comes every 10 ms, and an ACK tells of so many of them; the round trip has 30 ms."""
+    count = 210
+    sent_s = 0.01 * np.arange(count)
+    last = np.minimum(count - 1, np.arange(count) // apart * apart + apart - 1)
+    rtt_s = np.where(last == np.arange(count), 0.03, np.nan)
+    sizes, received = np.full(count, 1200.0), np.empty((0, 2))
+    course = Course(sent_s, sizes, sent_s[last] + 0.03, rtt_s, received, True)
+    rate = path_of(Recording(np.zeros(count, dtype=np.bool_), course=course), "log").bandwidth_mbps
+    assert rate is not None and rate.low <= 1228 * 8 / 0.01 / 1e6 <= rate.high
