@@ -90,7 +90,7 @@ def test_more_missing_than_came_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_place_at_which_many_packets_have_the_same_number_is_refused(tmp_path: Path) -> None:
-    """Up to four interfaces may have captured each packet."""
+    """A packet may have been captured at four interfaces."""
     numbers = [udp((number // 4).to_bytes(4, "big")) for number in range(40)]
     assert of_packets(tmp_path, numbers, Sequence(0, 4)).lost.size == 10
     with pytest.raises(BadInput, match="41 packets have 10 different numbers there: is the place right"):

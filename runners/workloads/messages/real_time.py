@@ -29,7 +29,7 @@ _OTHER_UNIT = re.compile(r"(?<![a-z])(?:ms|msec|us|usec|[µμ]s|ns|min|milli\w*|
 """A unit other than s, in the name of a column of times."""
 _OF_SIZES = re.compile(r"size|byte|octet|length")
 _NO_BYTES = re.compile(r"bit|(?<![a-z])[kmg]i?b(?![a-z])|kilo|mega")
-"""What names of columns of sizes have in them, and other units than bytes."""
+"""Words in names of columns of sizes, and units other than bytes."""
 _FIRST_DUE_S = 2.0
 """A column that begins above it is none of times, unless it is called so."""
 

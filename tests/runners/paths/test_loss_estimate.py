@@ -50,11 +50,11 @@ def test_intervals_hold_the_truth_where_bursts_have_holes(
     p: float, r: float, loss_bad: float, count: int
 ) -> None:
     generator = np.random.default_rng(round(1e6 * p * r))
-    held = 0
+    hits = 0
     for _ in range(RECORDINGS):
-        found = estimated(gilbert(generator, p, r, count) & (generator.random(count) < loss_bad)).loss
-        held += found.low <= loss_bad * p / (p + r) <= found.high
-    assert held >= 0.9 * RECORDINGS, held
+        share = estimated(gilbert(generator, p, r, count) & (generator.random(count) < loss_bad)).loss
+        hits += share.low <= loss_bad * p / (p + r) <= share.high
+    assert hits >= 0.9 * RECORDINGS, hits
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.01, 2000), (0.001, 10_000), (0.05, 500), (0.2, 200)])

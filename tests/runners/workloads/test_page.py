@@ -124,10 +124,10 @@ def test_what_a_client_counts_of_a_page_is_the_page_s(
 ) -> None:
     objects = [an_object("a", origin="x"), an_object("b", "a", origin="y")]
     workload = {"name": "page", "connections": connections, "graph": {"objects": objects}}
-    asked = SimpleNamespace(pairs=[pair(workload=workload)])
+    task = SimpleNamespace(pairs=[pair(workload=workload)])
     outcome = SimpleNamespace(endpoints={"client": EndpointOutcome(metrics={**CLIENT, **changes})})
     with pytest.raises(Impossible, match=problem) if problem else nullcontext():
-        workloads.of(workload).measure(asked, outcome)  # type: ignore[arg-type]
+        workloads.of(workload).measure(task, outcome)  # type: ignore[arg-type]
 
 
 def test_another_seed_makes_another_page() -> None:
