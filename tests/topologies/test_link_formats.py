@@ -179,6 +179,11 @@ def test_a_clock_that_is_set_while_irtt_runs_changes_no_step(tmp_path: Path, set
     assert columns(of_text(tmp_path, "irtt", json.dumps(recording)))["keep_us"] == [10_000] * 5
 
 
+def test_a_separator_beside_a_number_is_a_blank(tmp_path: Path) -> None:
+    imported = of_text(tmp_path, "irtt", "timestamp,rtt\n0\x1f,60\n1,61\n")
+    assert columns(imported)["owd_us"] == [30_000, 30_500]
+
+
 def test_irtt_packs_what_it_writes(tmp_path: Path) -> None:
     (tmp_path / "d.json.gz").write_bytes(gzip.compress(as_json(DELAYS_MS).encode()))
     assert link_traces.imported("irtt", tmp_path / "d.json.gz").owd_us.tolist()[-1] == 32_000

@@ -48,7 +48,8 @@ def whole(text: str, where: str) -> int:
 
 def number(text: str, where: str) -> float:
     """Return a finite number."""
-    value = float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
+    stripped = text.strip()  # also of separators that float() does not strip
+    value = float(stripped) if _NUMBER.fullmatch(stripped) else math.nan
     if not math.isfinite(value):
         raise TraceError(f"{where}: {text.strip()[:40]!r} is no number")
     return value
