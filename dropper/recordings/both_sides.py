@@ -102,6 +102,11 @@ def read(path: Path, received: Path) -> Recording:
         notes += [note for remarks in remarks_of_sides for note in remarks.notes]
         notes += _remarks(sender, receiver, alignment)
         behind = alignment.lost[::-1].index(False)  # the last packets may be under way
+        if behind:
+            notes.append(
+                f"The last {behind} packets did not come, and are left out: they may have been under way when"
+                f" {received.name} ended."
+            )
         lost = np.array(alignment.lost[: len(alignment.lost) - behind])
         least_rtt_s = _least_s(sender_parts, receiver_parts) + _least_s(
             _seen(arrivals.get(other[::-1], ()), cut_bytes), _seen(sent.get(flow[::-1], ()), cut_bytes)
@@ -304,6 +309,11 @@ def _remarks(sender: _Side, receiver: _Side, alignment: _Alignment) -> Iterator[
             )
     if sender.cut_bytes is not None:
         yield f"Frames are cut (snaplen): payloads are compared by their first {sender.cut_bytes} bytes."
+    if alignment.strangers:
+        yield (
+            f"{alignment.strangers} packets came that {sender.path.name} lacks: it is not complete, and they"
+            " are left out."
+        )
     begins = alignment.lost.index(False)
     if begins >= _MANY:
         yield f"The first {begins} packets are all lost: did {receiver.path.name} begin later?"

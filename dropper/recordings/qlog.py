@@ -20,6 +20,9 @@ _KINDS = {
     **dict.fromkeys(("0rtt", "zerortt"), EARLY_DATA),
     **dict.fromkeys(("unknown", "none", ""), ""),
 }
+_DELTAS = {"delta", "relative_to_previous_event"}
+"""Formats of times that count from the event before, until draft-07 and since."""
+_TIMES = ("time", "relative_time", "delta_time", "timestamp")
 _LOSS, _SUMS = {"packet_lost", "packets_lost"}, ("lost_packets",)
 _QUICHE_SUM = "cf_lost_packets"
 
@@ -142,7 +145,7 @@ def _events(trace: _Trace) -> Iterator[_Event]:
     common = trace.heading.get("common_fields")
     fields = trace.heading.get("event_fields")
     fixed = common if isinstance(common, dict) else {}
-    unit_s, is_delta, at_s = _unit_s(trace.heading), fixed.get("time_format") == "delta", 0.0
+    unit_s, at_s = _unit_s(trace.heading), 0.0
     for event in trace.events:
         if isinstance(event, list):
             if not isinstance(fields, list):
@@ -152,14 +155,19 @@ def _events(trace: _Trace) -> Iterator[_Event]:
             name = event.get("name") or event.get("event") or event.get("event_type") or event.get("type")
             group = _text(event.get("group_id") or fixed.get("group_id") or "")
             path = _text(next((event[key] for key in ("path_id", "path") if event.get(key) is not None), ""))
-            time = _time(event)
-            at_s = at_s + unit_s * time if is_delta else unit_s * time
+            time = unit_s * _time(event)
+            at_s = at_s + time if _is_delta(event, fixed) else time
             yield _Event(str(name).rpartition(":")[2].lower(), event.get("data"), path, group, at_s)
+
+
+def _is_delta(event: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
+    """Whether the time of an event counts from the one before."""
+    return "delta_time" in event or event.get("time_format", fixed.get("time_format")) in _DELTAS
 
 
 def _time(event: Mapping[str, Any]) -> float:
     """The time of an event, in the unit of its trace; NaN: it has none."""
-    value = next((event[key] for key in ("time", "relative_time", "timestamp") if key in event), None)
+    value = next((event[key] for key in _TIMES if key in event), None)
     try:
         time = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):

@@ -4,7 +4,7 @@ One flow is read: of one source to one destination. At 2:2, packets are RTP (RFC
 on the same port (RFC 7983: STUN, DTLS, and RTCP by its types, RFC 5761) are passed over, and the source
 (SSRC) with most packets is read.
 
-Refuses numbers of which more are missing than came.
+Refuses numbers of which more are missing than came, and a place at which many packets have the same number.
 """
 
 from collections import Counter
@@ -20,6 +20,8 @@ from fecbench.errors import BadInput
 
 ByteOrder = Literal["big", "little"]
 _RTP_HEADER_BYTES = 12
+_MOST_COPIES = 4
+"""A packet may be captured at so many interfaces of a host."""
 _RTCP_TYPES = range(192, 224)
 
 
@@ -74,6 +76,12 @@ def read(path: Path, sequence: Sequence) -> Recording:
             last = number if last is None else last + (number - last + modulus // 2) % modulus - modulus // 2
             numbers.append(last)
     flow, ssrc = stream
+    distinct = len(set(numbers))
+    if len(numbers) > _MOST_COPIES * distinct:
+        raise BadInput(
+            f"{path}: {text_of(flow)}: {len(numbers)} packets have {distinct} different numbers there: is the"
+            " place right?"
+        )
     source = text_of(flow) + (f", SSRC 0x{ssrc.hex()}" if ssrc else "")
     lost = missing(numbers, f"{path}: {source}")
     return Recording(lost, source, direction_of(flow), (*remarks.notes, *_left_out(others, sequence)))

@@ -89,6 +89,12 @@ def _of_udp(end: Mapping[str, Any]) -> Path:
         raise BadInput(f"end.sum: {lost} of {packets} packets were lost: must not be more than all")
     rate = _number(total.get("bits_per_second"), "end.sum.bits_per_second", least=1) / 1e6
     came = rate * (1 - lost / packets) if "sum_received" not in end else rate
+    notes = ["UDP may have been sent faster than the path is: what a full queue lost is among the losses."]
+    sent = end.get("sum_sent")
+    all_sent = sent.get("packets", 0) if isinstance(sent, dict) else 0
+    behind = int(_number(all_sent, "end.sum_sent.packets")) - packets
+    if behind > 0:
+        notes.append(f"{behind} packets were sent behind the last that came, and are left out.")
     return Path(
         form="iperf3, UDP",
         bandwidth_mbps=Estimate(came, came, math.inf) if came > 0 else None,
@@ -96,9 +102,7 @@ def _of_udp(end: Mapping[str, Any]) -> Path:
         packets=packets,
         lost=lost,
         lasts_s=_number(total.get("seconds"), "end.sum.seconds"),
-        notes=(
-            "UDP may have been sent faster than the path is: what a full queue lost is among the losses.",
-        ),
+        notes=tuple(notes),
     )
 
 

@@ -5,6 +5,9 @@ of losses is no binomial of packets. Transitions from each packet to the next ar
 Jeffreys posteriors are Beta(k + ½, n − k + ½) (Brown, Cai and DasGupta, "Interval estimation for a binomial
 proportion", Statistical Science 2001). Draws of both give the interval of p / (p + r).
 
+Bursts with holes, as Gilbert-Elliott's are, are alike over longer than one transition. So the interval of the
+share is also one of fewer packets, by how much losses vary from block to block.
+
 The end of a burst, by packets or by time, shows where packets do not come evenly: by the likelihood of the
 same losses under a Markov chain that steps with each packet, and under one that runs in time. Both have two
 parameters.
@@ -24,6 +27,8 @@ _LEVEL = 0.95
 _SURELY = math.log(20)
 """Difference of log likelihoods that decides what ends a burst."""
 _CLUSTERED = 0.99
+_FEWEST_BLOCKS = 20
+"""Fewer blocks do not tell how much losses vary."""
 _SPANS = np.geomspace(1e-5, 100, 71)
 """Mean times (s) after which a path has forgotten its state, that are tried."""
 
@@ -81,7 +86,8 @@ def estimated(lost: Verdicts, follows: Verdicts | None = None, at_s: Floats | No
     generator = np.random.default_rng(_SEED)
     p = _posterior(generator, counts.good_bad, counts.good_good)
     r = _posterior(generator, counts.bad_good, counts.bad_bad)
-    rate, burst = _between(p / (p + r)), _between(1 / r)
+    rates, burst = [_between(p / (p + r)), _of_blocks(generator, lost)], _between(1 / r)
+    rate = min(low for low, _ in rates), max(high for _, high in rates)
     mean_burst = max(1.0, int(lost.sum()) / max(1, _bursts(lost, follows)))
     losses = Losses(_around(share, *rate), _around(mean_burst, *burst))
     if at_s is None:
@@ -114,6 +120,19 @@ def _posterior(generator: np.random.Generator, events: int, others: int) -> Floa
 def _between(draws: Floats) -> tuple[float, float]:
     low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
+
+
+def _of_blocks(generator: np.random.Generator, lost: Verdicts) -> tuple[float, float]:
+    """Return the interval of the share by blocks: of as many packets, lost one by one, as would make the
+    share of long blocks vary as much (batch means: Schmeiser, Operations Research 30, 1982)."""
+    before, share = np.concatenate(([0], np.cumsum(lost))), float(lost.mean())
+    alike, length = 1.0, 2
+    while lost.size // length >= _FEWEST_BLOCKS:
+        variance = float(np.diff(before[::length]).var(ddof=1))
+        alike = max(alike, variance / (length * share * (1 - share)))
+        length *= 2
+    count = lost.size / alike
+    return _between(generator.beta(count * share + 0.5, count * (1 - share) + 0.5, DRAWS))
 
 
 def _around(value: float, low: float, high: float) -> Estimate:

@@ -31,8 +31,12 @@ elsewhere."""
 _IN_A_ROW, _BY_CHANCE = 5.0, 3.0
 """Losses that make one event at most, and how far beyond the expected number is no chance, in standard
 deviations."""
+_BURSTS = 3
+"""Bursts of losses that may meet the longest queue by chance, however long each is."""
 _WAITING, _LEAST_WAIT_S = 0.1, 0.002
 """A packet waits in a queue whose delay is above this share of the least round-trip time."""
+_OUTLIERS = 0.99
+"""Quantile of waits beyond which they are the hosts' own."""
 _FEWEST_WAITING = 30
 _FASTER = 1.3
 """If packets came so much faster at any time, those that were late were not late by a queue. By so much the
@@ -117,7 +121,9 @@ def _measured(lost: Verdicts, course: Course, delays: Floats) -> _Measured:
     is_known = np.isfinite(delays)
     least_s = float(delays[is_known].min())
     places = np.arange(lost.size, dtype=np.float64)
-    wait_s = np.interp(places, places[is_known], delays[is_known] - least_s)
+    waits_s = delays[is_known] - least_s
+    waits_s = np.minimum(waits_s, np.quantile(waits_s, _OUTLIERS))
+    wait_s = np.interp(places, places[is_known], waits_s)
     sizes = np.where(np.isfinite(course.sizes_bytes), course.sizes_bytes, math.nan)
     return _Measured(lost, course, least_s, wait_s, sizes + HEADERS_BYTES)
 
@@ -167,8 +173,10 @@ def _fastest_mbps(measured: _Measured) -> float | None:
     arrivals = arrivals[np.argsort(arrivals[:, 0], kind="stable")]
     times, total = arrivals[:, 0], np.concatenate(([0.0], np.cumsum(arrivals[:, 1])))
     window_s = min(_ROUND_TRIPS * _window_s(measured), max(times[-1] - times[0], 1e-3))
-    ends = np.searchsorted(times, times + window_s, side="left")
-    return float((total[ends] - total[: len(times)]).max() * 8 / window_s / 1e6)
+    # What came at the beginning of a window came before it: an ACK may be of many packets.
+    begins = np.searchsorted(times, times, side="right")
+    ends = np.searchsorted(times, times + window_s, side="right")
+    return float((total[ends] - total[begins]).max() * 8 / window_s / 1e6) or None
 
 
 def _rates_when_waiting(measured: _Measured) -> Floats:
@@ -227,7 +235,8 @@ def at_full_queue(lost: Verdicts, wait_s: Floats, noticed_s: float) -> Verdicts 
     expected = there.size * float(elsewhere.mean())
     chance = math.sqrt(_IN_A_ROW * expected + 1)
     is_more = there.sum() > max(_TIMES_MORE * expected, expected + _BY_CHANCE * chance)
-    return full if is_more and there.any() else None
+    begins = lost & ~np.concatenate(([False], lost[:-1]))
+    return full if is_more and begins[full].sum() > _BURSTS else None
 
 
 def queue_bdp(wait_s: Floats, lost_there: Verdicts, rtt_s: float) -> Estimate:

@@ -44,7 +44,7 @@ def measured(file: File, other: File | None = None, trace: int | None = None) ->
             return irtt_recording.path(content)
         written = start.decode("utf-8-sig", errors="replace")
         if ping.is_ping(written):
-            return ping.path(content.decode(errors="replace"))
+            return ping.path(content.decode("utf-8-sig", errors="replace"))
         return _of_numbers(file, content)
     except BadInput as error:
         message = str(error)

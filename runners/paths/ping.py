@@ -2,8 +2,10 @@
 
 Lost are numbers that have no answer, up to the count of its summary; without a summary, of a ping that was
 killed, up to the last one that was answered. Refuses outputs whose summary has other numbers than its lines.
+Probes are taken for evenly apart: by the time of the summary, or by that of answers (`ping -D`).
 """
 
+import math
 import re
 
 from fecbench.errors import BadInput
@@ -19,6 +21,8 @@ _ANSWER = re.compile(
 )
 _SUMMARY = re.compile(r"^([0-9]{1,9}) packets transmitted, ([0-9]{1,9}) (?:packets )?received", re.MULTILINE)
 _LASTED = re.compile(r"packet loss, time ([0-9]{1,12})ms")
+_HALF = 1 << 15
+"""Half of the numbers that answers can have, in 16 bits."""
 _UNIT_MS = {"ms": 1.0, "s": 1e3, "us": 1e-3}
 
 
@@ -34,15 +38,14 @@ def path(text: str) -> Path:
         raise BadInput(f"has the outputs of {len(begins)} pings: must have one")
     answers: dict[int, float] = {}
     times: dict[int, float] = {}
-    last, wraps = -1, 0
+    last = 0
     for at, sequence, time, unit in _ANSWER.findall(text):
-        number = int(sequence) + wraps * 65536
-        if last - number > 32768:  # the number has 16 bits
-            wraps += 1
-            number += 65536
-        answers.setdefault(number, _milliseconds(time, unit))  # a second answer comes later
+        # The nearest number that ends with these 16 bits: an answer may be late when they begin again.
+        number = max(int(sequence), last + (int(sequence) - last + _HALF) % (2 * _HALF) - _HALF)
+        rtt_ms = _milliseconds(time, unit)
+        answers.setdefault(number, rtt_ms)  # a second answer comes later
         if at:
-            times[number] = _number(at)
+            times.setdefault(number, _number(at) - rtt_ms / 1e3)
         last = max(last, number)
     if not answers:
         raise BadInput("has no answer with a time")
@@ -63,13 +66,21 @@ def path(text: str) -> Path:
         count = sent
     if count > MOST_PROBES:
         raise BadInput(f"has numbers up to {count}: more than {MOST_PROBES} probes")
-    lasted = _LASTED.search(text)
-    apart_s = int(lasted[1]) / 1e3 / max(1, count - 1) if lasted else float("nan")
+    apart_s = _apart_s(_LASTED.search(text), count, times)
     probes = [
-        Probe(times.get(number, (number - first) * apart_s), answers.get(number))
-        for number in range(first, first + count)
+        Probe((number - first) * apart_s, answers.get(number)) for number in range(first, first + count)
     ]
     return path_of(probes, "ping", begins[0], notes)
+
+
+def _apart_s(lasted: re.Match[str] | None, count: int, times_s: dict[int, float]) -> float:
+    """Return how far probes are apart; NaN: not known."""
+    if lasted is not None:
+        return int(lasted[1]) / 1e3 / max(1, count - 1)
+    if len(times_s) < 2:
+        return math.nan
+    first, last = min(times_s), max(times_s)
+    return max(0.0, times_s[last] - times_s[first]) / (last - first)
 
 
 def _milliseconds(text: str, unit: str) -> float:

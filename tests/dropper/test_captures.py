@@ -329,6 +329,21 @@ def test_packets_that_the_network_sent_twice_are_no_losses_of_the_other_directio
     )
 
 
+def test_packets_that_did_not_come_at_the_end_are_left_out_and_told(tmp_path: Path) -> None:
+    recording = between(tmp_path, pcap(framed(sent(range(COUNT + 9)))), pcap(framed(sent(CAME))))
+    assert numbers_lost(recording) == RIGHT
+    (note,) = recording.notes
+    assert note.startswith("The last 9 packets did not come, and are left out")
+
+
+def test_packets_that_the_capture_of_the_sender_lacks_are_told(tmp_path: Path) -> None:
+    of_sender = [number for number in range(COUNT) if number not in (30, 31)]
+    recording = between(tmp_path, pcap(framed(sent(of_sender))), pcap(framed(sent(CAME))))
+    assert numbers_lost(recording) == ("7,20-21", COUNT - 2)
+    (note,) = recording.notes
+    assert note.startswith("2 packets came that sender lacks: it is not complete")
+
+
 def test_a_capture_that_ends_in_a_packet_is_read_up_to_there(tmp_path: Path) -> None:
     for write in (pcap, pcapng):
         sender = write(framed(sent(range(COUNT + 1))))[:-30]

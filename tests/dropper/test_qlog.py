@@ -11,7 +11,7 @@ import pytest
 from fecbench.dropper.recordings import Recording, drop_list, recorded
 from fecbench.errors import BadInput
 from tests.support import qlogs
-from tests.support.qlogs import FORMS, LOST, SENT, by_header, document, events, header, sequence
+from tests.support.qlogs import FORMS, LOST, SENT, acknowledged, by_header, document, events, header, sequence
 
 
 def of_text(tmp_path: Path, text: str | dict[str, Any], trace: int | None = None) -> Recording:
@@ -35,6 +35,29 @@ def test_a_qlog_may_be_packed(tmp_path: Path) -> None:
     path = tmp_path / "trace.sqlog.gz"
     path.write_bytes(gzip.compress(qlogs.ngtcp2().encode()))
     assert lost_numbers(recorded(path)) == LOST
+
+
+DELTAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "of a trace, until draft-07": ({"time_format": "delta"}, {}),
+    "of a trace": ({"time_format": "relative_to_previous_event"}, {}),
+    "of each event": ({}, {"time_format": "relative_to_previous_event"}),
+}
+"""Fields of a trace and of events that say that times count from the event before."""
+
+
+@pytest.mark.parametrize("whose", DELTAS)
+def test_times_may_count_from_the_event_before(tmp_path: Path, whose: str) -> None:
+    of_trace, of_events = DELTAS[whose]
+    written = [*events(by_header), acknowledged([0, 4], [7, 29], [31, 39])]
+    steps = np.diff([event["time"] for event in written], prepend=0)
+    counted = [{**event, **of_events, "time": step} for event, step in zip(written, steps, strict=True)]
+    expected, course = (
+        of_text(tmp_path, document(rows, common_fields=fields)).course
+        for rows, fields in ((written, {}), (counted, of_trace))
+    )
+    assert expected is not None and course is not None
+    assert course.sent_s == pytest.approx(expected.sent_s) and course.sent_s[-1] == pytest.approx(0.039)
+    assert course.came_s == pytest.approx(expected.came_s, nan_ok=True)
 
 
 def test_a_client_sends_up(tmp_path: Path) -> None:

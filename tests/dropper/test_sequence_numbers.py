@@ -89,6 +89,14 @@ def test_more_missing_than_came_is_refused(tmp_path: Path) -> None:
         of_packets(tmp_path, CAME, Sequence(2, 2, "little"))
 
 
+def test_a_place_at_which_many_packets_have_the_same_number_is_refused(tmp_path: Path) -> None:
+    """A packet may have been captured at four interfaces."""
+    numbers = [udp((number // 4).to_bytes(4, "big")) for number in range(40)]
+    assert of_packets(tmp_path, numbers, Sequence(0, 4)).lost.size == 10
+    with pytest.raises(BadInput, match="41 packets have 10 different numbers there: is the place right"):
+        of_packets(tmp_path, [*numbers, numbers[-1]], Sequence(0, 4))
+
+
 def test_packets_that_an_offload_joined_have_the_numbers_of_their_parts(tmp_path: Path) -> None:
     payloads = [rtp(1000 + number) for number in range(COUNT) if number not in LOST]
     joined = [udp(b"".join(payloads[at : at + 3])) for at in (0, 3)] + [

@@ -95,6 +95,9 @@ THEATERQ = {
     "a rate below none": ("1,2,-2,0,0\n", "line 1: RATE = -2: must be -1 to"),
     "comments alone": ("# a\n# b\n", "none of its lines is an entry"),
     "no number": ("1,2,x,0,0\n", "line 1: 'x' is no number"),
+    "a column without a value": ("1,2,,500,9\n", "line 1: '' is no number"),
+    "another unit": ("1,2.5,3,0,0\n", "line 1 = '2.5': must be a whole number"),
+    "digits in groups": ("1,2_000,3,0,0\n", "line 1: '2_000' is no number"),
 }
 
 
@@ -164,6 +167,21 @@ def test_every_form_of_irtt_gives_one_trace(tmp_path: Path, form: str, column: s
     imported = of_text(tmp_path, "irtt", IRTT[form], column=column)
     assert columns(imported) == {"keep_us": [10_000] * 5, "owd_us": [1000 * ms for ms in RIGHT_MS[column]]}
     assert imported.notes[0].startswith("2 of 5 packets were lost")
+
+
+@pytest.mark.parametrize("set_by_s", [-3600, 0.5])
+def test_a_clock_that_is_set_while_irtt_runs_changes_no_step(tmp_path: Path, set_by_s: float) -> None:
+    recording = json.loads(as_json(DELAYS_MS))
+    for number, one in enumerate(recording["round_trips"]):
+        end = one["timestamps"]["client"]["send"]
+        end["monotonic"] = 7_000 + 10_000_000 * number
+        end["wall"] += round(1e9 * set_by_s) * (number >= 3)
+    assert columns(of_text(tmp_path, "irtt", json.dumps(recording)))["keep_us"] == [10_000] * 5
+
+
+def test_a_separator_beside_a_number_is_a_blank(tmp_path: Path) -> None:
+    imported = of_text(tmp_path, "irtt", "timestamp,rtt\n0\x1f,60\n1,61\n")
+    assert columns(imported)["owd_us"] == [30_000, 30_500]
 
 
 def test_irtt_packs_what_it_writes(tmp_path: Path) -> None:

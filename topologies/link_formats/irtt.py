@@ -4,6 +4,8 @@ The CSV has columns by a heading: timestamp (in s, or a whole number of ms, µs 
 uplink, downlink or rtt (ms). A packet that was lost in either direction has no delay: −1 or 0 in a column, or
 `lost` of the JSON. Then the delay is that of before, and before the first answer that of the first.
 
+Times of the JSON are those of its clock that never steps, where it has them.
+
 Clocks drift: of an uplink or downlink that is below 0 otherwise, nothing can be known, and the file is
 refused.
 """
@@ -99,18 +101,27 @@ def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
         trips = None
     if not isinstance(trips, list) or not trips:
         raise TraceError("is no recording of irtt: it has no round_trips")
-    begin_ns = None
+    begin_ns, clock = None, _clock(trips)
     for place, trip in enumerate(trips):
         where = f"round trip {place}"
         try:
-            send = trip["timestamps"]["client"]["send"]
-            at_ns = send.get("wall") or send.get("monotonic") or 0
+            at_ns = trip["timestamps"]["client"]["send"].get(clock) or 0
             is_lost, delays = str(trip["lost"]).lower() != "false", trip["delay"]
         except (KeyError, TypeError, AttributeError):
             raise TraceError(f"{where}: must have lost, delay and timestamps.client.send") from None
         at_ns = _whole_ns(at_ns, where)
         begin_ns = at_ns if begin_ns is None else begin_ns
         yield where, (at_ns - begin_ns) / 1e9, _delay_ms(delays, kind, is_lost, where)
+
+
+def _clock(trips: list[Any]) -> str:
+    """The clock by which times are compared: the computer's own may be set while irtt runs."""
+    try:
+        ends = [trip["timestamps"]["client"]["send"] for trip in trips]
+        only_wall = any(end.get("wall") and not end.get("monotonic") for end in ends[1:])
+        return "wall" if only_wall else "monotonic"
+    except (KeyError, TypeError, AttributeError):
+        return "wall"  # the round trip that lacks it is refused
 
 
 def _delay_ms(delays: Any, kind: str, is_lost: bool, where: str) -> float | None:

@@ -1,6 +1,7 @@
 """Lines of text with numbers, and refusals of lines without."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from fecbench.topologies.trace import MOST_STEPS, Trace, TraceError
 LAST_STEP_US = 1_000_000
 """The length of a recording with one time."""
 _MOST_S = 1e11
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_BETWEEN = re.compile(r"\s*,\s*|\s+")
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,8 @@ def whole(text: str, where: str) -> int:
 
 def number(text: str, where: str) -> float:
     """Return a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    stripped = text.strip()  # also of separators that float() does not strip
+    value = float(stripped) if _NUMBER.fullmatch(stripped) else math.nan
     if not math.isfinite(value):
         raise TraceError(f"{where}: {text.strip()[:40]!r} is no number")
     return value
@@ -63,9 +64,13 @@ def time_s(text: str, where: str) -> float:
 
 
 def numbered(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the columns of each line with its number from 1 on; a blank or a comma is between them."""
+    """Yield the columns of each line with its number from 1 on; a blank or a comma is between them.
+
+    Between two commas with nothing between them there is a column without a value. A line without a column
+    is blank.
+    """
     for line_number, line in enumerate(lines, start=1):
-        yield line_number, line.replace(",", " ").split()
+        yield line_number, _BETWEEN.split(line.strip()) if line.strip() else []
 
 
 def steps_us(times_s: Sequence[float], places: Sequence[str]) -> list[int]:

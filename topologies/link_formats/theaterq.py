@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.complaint import wrong_value
 from fecbench.topologies.link_formats.lines import Imported, lines_of, number, numbered
 from fecbench.topologies.trace import MOST_BPS, Trace, TraceError
 
@@ -26,11 +27,11 @@ _Columns = dict[str, NDArray[np.float64]]
 def read(content: bytes) -> Imported:
     lines = lines_of(content)
     heading = _heading(lines)
-    rows = [(place, columns) for place, columns in numbered(lines) if columns and columns[0][0].isdigit()]
+    rows = [(place, columns) for place, columns in numbered(lines) if columns and columns[0][:1].isdigit()]
     if not rows:
         raise TraceError("has no line that begins with a digit: none of its lines is an entry")
     names = _form(rows, heading)
-    values = [[number(text, f"line {place}") for text in columns] for place, columns in rows]
+    values = [[_whole(text, f"line {place}") for text in columns] for place, columns in rows]
     columns = {name: np.array([row[at] for row in values]) for at, name in enumerate(names)}
     for name, least, most in (("RATE", -1, MOST_BPS), ("LOSS", 0, _CERTAIN), ("LATENCY", 0, 1e12)):
         for (place, _), value in zip(rows, columns.get(name, np.array([])), strict=False):
@@ -46,6 +47,14 @@ def read(content: bytes) -> Imported:
         owd_us=[round(latency_ns / 1e3) for latency_ns in columns["LATENCY"].tolist()],
     )
     return Imported(trace, tuple(_notes(columns, loss)))
+
+
+def _whole(text: str, where: str) -> float:
+    """Return a whole number, as all of this form are: one with a fraction has another unit."""
+    value = number(text, where)
+    if not value.is_integer():
+        raise TraceError(wrong_value(where, text.strip()[:40], "a whole number"))
+    return value
 
 
 def _heading(lines: list[str]) -> tuple[str, ...]:

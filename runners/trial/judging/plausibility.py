@@ -20,9 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from fecbench.runners.implementations.declaration import PATHS
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
-from fecbench.runners.tasks.packet_sizes import DATAGRAM_BYTES, datagram_bytes, header_bytes
+from fecbench.runners.tasks.packet_sizes import (
+    DATAGRAM_BYTES,
+    UDP_HEADER_BYTES,
+    datagram_bytes,
+    header_bytes,
+)
 from fecbench.runners.tasks.task import RELAY, ROLES, EndpointTask, PairTask, Role, Task, endpoint_name
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judging import tcp_segments
@@ -174,7 +180,16 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
         yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(task, outcome, way)
         yield from _not_marked(task, outcome, way)
+    if not _copies(task):
+        for up, down in zip(ways[::2], ways[1::2], strict=True):
+            yield from _not_counted(task, outcome, up, down)
+            yield from _not_counted(task, outcome, down, up)
     yield from tcp_segments.problems(task, outcome, metrics)
+
+
+def _copies(task: Task) -> bool:
+    """Whether links copy packets: a copy was not sent, and has an acknowledgement of its own."""
+    return any(link.settings.has_duplicates for link in task.links.values())
 
 
 def problems_between_ends(task: Task, outcome: Outcome) -> Iterator[str]:
@@ -188,8 +203,7 @@ def _problems_between(task: Task, all_hops: Sequence[Sequence[Hop]], ways: Seque
     for hop in (hop for of_pair in all_hops for hop in of_pair):
         yield from problems_of_counters(hop.client, hop.of_client)
         yield from problems_of_counters(hop.server, hop.of_server)
-    copied = any(link.settings.has_duplicates for link in task.links.values())
-    for way in ways if not copied else ():  # a copy was not sent
+    for way in ways if not _copies(task) else ():
         yield from problems_of_peers(task.validity.closing_packets, way)
     for pair, of_pair in zip(task.pairs, all_hops, strict=True):
         for hop in of_pair:
@@ -372,6 +386,41 @@ def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]
         )
 
 
+def _not_counted(task: Task, outcome: Outcome, way: Way, back: Way) -> Iterator[str]:
+    """Yield packets and bytes that came to the links, and that their sender has not counted.
+
+    Let off are what follows its last look at its counters: what closes the connection on each path, and an
+    acknowledgement of each packet that comes later; and what is no traffic of endpoints. Of several pairs,
+    each has counted a part. Of TCP, bytes are without its headers.
+    """
+    (pair, *others), reports = task.pairs, way.reports(outcome)
+    if others:
+        return
+    unjudged = sum(recorded.counters.other for recorded in way.droppers(outcome))
+    closing = task.validity.closing_packets * max(
+        end.options.get(PATHS, 1) for end in (pair.client, pair.server)
+    )
+    late = max(0.0, packets_sent(back.sent).total - packets_received(back.received).total)
+    let_off, frames_in = closing + unjudged + late, sum(report.frames_in for report in reports)
+    counted, of_bytes = packets_sent(way.sent), way.sent.get("bytes_sent")
+    if "packets_sent" in way.sent and frames_in > counted.total + let_off:
+        yield (
+            f"{way.sender}: {counted.names} = {counted.total:g}:"
+            f" but {frames_in} frames came to the links {way.direction}"
+        )
+    entered = _entered(reports, header_bytes(task.family) + UDP_HEADER_BYTES)
+    if (
+        of_bytes is None
+        or entered is None
+        or any(end.transport == "tcp" for end in (pair.client, pair.server))
+    ):
+        return
+    if entered > of_bytes + let_off * DATAGRAM_BYTES:
+        yield (
+            f"{way.sender}: bytes_sent = {of_bytes:g}: but {entered} bytes came to the links {way.direction}"
+        )
+
+
 class Packets(NamedTuple):
     """Packets that an end counted, those with repair symbols, too, each once."""
 
@@ -400,7 +449,8 @@ class Packets(NamedTuple):
         packets, *others = self.of_data
         yield "", packets
         yield from (("- ", name) for name in others)
-        yield "+ ", f"repair_{self.deed}"
+        if (repair := f"repair_{self.deed}") in self.counted:
+            yield "+ ", repair
         if (shared := f"repair_shared_{self.deed}") in self.counted:
             yield "- ", shared
 

@@ -27,6 +27,9 @@ _SIZE = "a size in bytes, a whole number"
 _CHOICE = "--time-column says which column has times, 0 that none has"
 _OTHER_UNIT = re.compile(r"(?<![a-z])(?:ms|msec|us|usec|[µμ]s|ns|min|milli\w*|micro\w*|nano\w*)(?![a-z])")
 """A unit other than s, in the name of a column of times."""
+_OF_SIZES = re.compile(r"size|byte|octet|length")
+_NO_BYTES = re.compile(r"bit|(?<![a-z])[kmg]i?b(?![a-z])|kilo|mega")
+"""Words in names of columns of sizes, and units other than bytes."""
 _FIRST_DUE_S = 2.0
 """A column that begins above it is none of times, unless it is called so."""
 
@@ -65,9 +68,10 @@ def game(seed: int, duration_s: float, made_by: str) -> Trace:
 def from_list(path: Path, rate_hz: float, made_by: str, time_column: int | None = None) -> Trace:
     """A trace of a list of frames, one a line: its last column is the size in bytes. Raises Refusal.
 
-    The lists of cisco/syncodecs begin with the names of their columns. One of them is the frame's
-    time in s if it is called so. Without names, the column before the size is, if it begins at about 0 and
-    does not fall; whole numbers alone may be those of the frames, and are refused. `time_column` decides
+    The lists of cisco/syncodecs begin with the names of their columns. The last must be called a size, in no
+    other unit than bytes; one of them is the frame's time in s if it is called so. Without names, the column
+    before the size is, if it begins at about 0 and does not fall; whole numbers alone may be those of the
+    frames, and are refused. `time_column` decides
     otherwise: 1 is the first, 0 none. Without times, there are `rate_hz`
     frames a second. Comments begin with % or #.
     """
@@ -125,6 +129,8 @@ def _lines(path: Path) -> tuple[list[str], list[_Line]]:
 def _times_at(path: Path, names: list[str], lines: list[_Line]) -> int:
     """The place of the times in a line; -1: there are none."""
     if names:
+        if not _OF_SIZES.search(names[-1]) or _NO_BYTES.search(names[-1]):
+            raise Refusal(f"{path}: column {_printable(names[-1])!r}: the last must be {_SIZE}")
         at = next((at for at, name in enumerate(names[:-1]) if name.startswith("time")), -1)
         if at >= 0 and _OTHER_UNIT.search(names[at]):
             raise Refusal(f"{path}: column {_printable(names[at])!r}: times must be in s; {_CHOICE}")

@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 from fecbench.runners.options import Option
 from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.page import graph as page_graph
-from fecbench.runners.workloads.workload import SAMPLE_BYTES, Surroundings, Transfer, Workload
+from fecbench.runners.workloads.workload import SAMPLE_BYTES, Impossible, Surroundings, Transfer, Workload
 
 
 class Page(Workload):
@@ -49,6 +51,21 @@ class Page(Workload):
 
     def demand_of(self, workload: Mapping[str, Any]) -> Demand:
         return page_graph.demand(workload["graph"])
+
+    def measure(self, task: Task, outcome: Outcome) -> None:
+        """Compare the client's counters with the page. Raises Impossible."""
+        workload, client = task.pairs[0].workload, outcome.endpoints["client"].metrics or {}
+        objects = workload["graph"]["objects"]
+        origins = {item["origin"] for item in objects} if workload["connections"] == "per_origin" else {""}
+        for name, right in (("objects", len(objects)), ("connections", len(origins))):
+            if client.get(name, right) != right:
+                raise Impossible(f"client: {name} = {client[name]:g}: the page has {right}")
+        whole_s, first_s = client[self.completion], client.get("first_object_s")
+        if first_s is not None and not 0 < first_s <= whole_s:
+            raise Impossible(
+                f"client: first_object_s = {first_s:g}: must be above 0 and at most {whole_s:g}, its"
+                f" {self.completion}"
+            )
 
     def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
         name = str(choices["graph"])

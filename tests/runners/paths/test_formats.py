@@ -91,6 +91,29 @@ def test_numbers_of_a_long_ping_wrap_at_16_bits(tmp_path: File) -> None:
     assert path.lost == 65_000 - 1 + 1  # those before the first line, and the one left out
 
 
+def test_an_answer_that_is_late_when_numbers_begin_again_is_no_loss(tmp_path: File) -> None:
+    numbers = [*range(1, 65_535), 65_536, 65_535, *range(65_537, 65_600)]
+    lines = [f"64 bytes from 192.0.2.7: icmp_seq={number % 65536} ttl=9 time=20.0 ms" for number in numbers]
+    path = read(tmp_path, "PING a (192.0.2.7) 56(84) bytes of data.\n" + "\n".join(lines))
+    assert (path.packets, path.lost) == (65_599, 0)
+
+
+def test_ping_may_begin_with_a_mark_of_utf_8(tmp_path: File) -> None:
+    assert read(tmp_path, "\ufeff" + IPUTILS) == read(tmp_path, IPUTILS)
+
+
+def test_ping_with_times_of_answers_has_probes_evenly_apart(tmp_path: File) -> None:
+    """Lost ones have no time: two clocks are not mixed."""
+    lines = [
+        f"[{1_700_000_000 + 0.01 * number + 0.02:.6f}] 64 bytes from a: icmp_seq={number} ttl=9 time=20 ms"
+        for number in range(1, 41)
+        if number % 3 == 0
+    ]
+    path = read(tmp_path, "PING a (192.0.2.7) 56(84) bytes of data.\n" + "\n".join(lines))
+    assert (path.packets, path.lost) == (39, 26) and path.lasts_s == pytest.approx(0.38)
+    assert "Bursts are of probes, 10 ms apart." in path.notes
+
+
 def test_irtt_has_round_trips_and_losses(tmp_path: File) -> None:
     def trip(number: int) -> dict[str, Any]:
         lost = number in (7, 8)
@@ -145,6 +168,10 @@ def test_iperf3_over_udp_has_losses(tmp_path: File) -> None:
     path = read(tmp_path, json.dumps({"start": {"test_start": {"protocol": "UDP"}}, "end": end}))
     assert path.loss is not None and path.loss.value == 0.025
     assert path.rtt_ms is None
+    end |= {"sum_received": total, "sum_sent": {**total, "packets": 1200}}
+    path = read(tmp_path, json.dumps({"start": {"test_start": {"protocol": "UDP"}}, "end": end}))
+    assert (path.packets, path.lost) == (1000, 25)
+    assert path.notes[-1] == "200 packets were sent behind the last that came, and are left out."
 
 
 def test_mahimahi_has_the_rate_and_its_spread(tmp_path: File) -> None:

@@ -42,6 +42,21 @@ def test_intervals_hold_the_truth_in_95_of_100_recordings(p: float, r: float, co
     assert min(held_loss, held_burst) >= 0.9 * RECORDINGS, (held_loss, held_burst)
 
 
+@pytest.mark.parametrize(
+    ("p", "r", "loss_bad", "count"),
+    [(0.005, 0.1, 0.5, 10_000), (0.01, 0.05, 0.3, 5000), (0.002, 0.02, 0.5, 20_000)],
+)
+def test_intervals_hold_the_truth_where_bursts_have_holes(
+    p: float, r: float, loss_bad: float, count: int
+) -> None:
+    generator = np.random.default_rng(round(1e6 * p * r))
+    hits = 0
+    for _ in range(RECORDINGS):
+        share = estimated(gilbert(generator, p, r, count) & (generator.random(count) < loss_bad)).loss
+        hits += share.low <= loss_bad * p / (p + r) <= share.high
+    assert hits >= 0.9 * RECORDINGS, hits
+
+
 @pytest.mark.parametrize(("share", "count"), [(0.01, 2000), (0.001, 10_000), (0.05, 500), (0.2, 200)])
 def test_single_losses_are_no_bursts(share: float, count: int) -> None:
     generator = np.random.default_rng(count)

@@ -290,6 +290,9 @@ BAD_LISTS = {
     "0 1000\n33 1001\n": "column 1 has whole numbers alone: times in s, or numbers of frames? --time-column",
     "% n | time(ms) | size\n0 0 7\n": "column 'time(ms)': times must be in s; --time-column says",
     "% n | Timestamp [us] | size\n0 0 7\n": "column 'timestamp [us]': times must be in s",
+    "% size | QP\n8000 30\n": "column 'qp': the last must be a size in bytes",
+    "% QP | size (kB)\n30 8\n": "column 'size (kb)': the last must be a size in bytes",
+    "% QP | size [bits]\n30 8\n": "column 'size [bits]': the last must be a size in bytes",
     "8.25\n": "line 1: '8.25': must be a size in bytes, a whole number",
     "\x00\x1b[31m\n": "must be a size in bytes",
 }

@@ -3,7 +3,9 @@
 import gzip
 import json
 import re
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,15 +14,19 @@ from hypothesis import strategies as st
 
 from fecbench import designs
 from fecbench.checkout import REPOSITORY
+from fecbench.runners import workloads
 from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.outcome import EndpointOutcome
 from fecbench.runners.workloads import json_file
 from fecbench.runners.workloads.page import graph as page_graph
 from fecbench.runners.workloads.page import har, photo_site
 from fecbench.runners.workloads.page.graph import Page
+from fecbench.runners.workloads.workload import Impossible
 from tests.support.designs import one_of, variant
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
+from tests.support.tasks import pair
 
 CATALOG = REPOSITORY / "designs" / "catalog"
 
@@ -97,6 +103,31 @@ def test_a_photo_site_has_exactly_the_size_that_was_asked_for(seed: int, size_by
     assert page == photo_site.make(seed, size_bytes, "test")
     assert [item.name for item in page.objects if not item.parents] == ["document"]
     assert len(page.origins) == 4
+
+
+CLIENT = {"dct_s": 1.0, "first_object_s": 0.4, "objects": 2, "connections": 1}
+COUNTERS = [
+    ("one", {}, ""),
+    ("one", {"first_object_s": 1.0}, ""),
+    ("one", {"first_object_s": 1.01}, "first_object_s = 1.01: must be above 0 and at most 1, its dct_s"),
+    ("one", {"first_object_s": 0.0}, "first_object_s = 0: must be above 0"),
+    ("one", {"objects": 1}, "objects = 1: the page has 2"),
+    ("one", {"connections": 2}, "connections = 2: the page has 1"),
+    ("per_origin", {"connections": 2}, ""),
+    ("per_origin", {}, "connections = 1: the page has 2"),
+]
+
+
+@pytest.mark.parametrize(("connections", "changes", "problem"), COUNTERS)
+def test_what_a_client_counts_of_a_page_is_the_page_s(
+    connections: str, changes: dict[str, float], problem: str
+) -> None:
+    objects = [an_object("a", origin="x"), an_object("b", "a", origin="y")]
+    workload = {"name": "page", "connections": connections, "graph": {"objects": objects}}
+    task = SimpleNamespace(pairs=[pair(workload=workload)])
+    outcome = SimpleNamespace(endpoints={"client": EndpointOutcome(metrics={**CLIENT, **changes})})
+    with pytest.raises(Impossible, match=problem) if problem else nullcontext():
+        workloads.of(workload).measure(task, outcome)  # type: ignore[arg-type]
 
 
 def test_another_seed_makes_another_page() -> None:
