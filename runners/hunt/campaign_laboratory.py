@@ -6,6 +6,7 @@ Its design is the hunt's with these networks as its list of points, so that anyb
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -70,8 +71,9 @@ class Campaigns:
         networks = [look.networks[place] for place in places]
         names: list[str | int] = [look.name, workload, *([first] if first else [])]
         seed = self._question.seed("look", look.number, *names)
+        tables = {"seed": seed, "repetitions": look.repetitions, **_with_noise(self._question.design, look)}
         wanted = request(
-            of_networks(self._question.design, networks, [workload], seed=seed, repetitions=look.repetitions),
+            of_networks(self._question.design, networks, [workload], **tables),
             self._implementations,
             name="-".join([self._name, f"{look.number:02}", *map(str, names)]),
             backend=VIRTUAL,
@@ -110,6 +112,13 @@ def of_networks(
         workloads=[_table(design, label) for label in workloads],
         **tables,
     )
+
+
+def _with_noise(design: Design, look: Look) -> dict[str, Any]:
+    """Return the constants of the design with the noise of the look; nothing where it has none."""
+    if not look.noise_ms:
+        return {}
+    return {"constants": {**tomllib.loads(design.text).get("constants", {}), "jitter_ms": look.noise_ms}}
 
 
 def points_of(design: Design, networks: Sequence[Network]) -> list[dict[str, Value]]:

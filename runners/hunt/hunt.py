@@ -13,7 +13,7 @@ import numpy as np
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.unseen import unseen_share
-from fecbench.runners.hunt import region, search
+from fecbench.runners.hunt import noise, region, search
 from fecbench.runners.hunt.budget import START_REPETITIONS, Budget
 from fecbench.runners.hunt.engine_question import EngineQuestion
 from fecbench.runners.hunt.estimates import Estimates
@@ -156,6 +156,7 @@ class _Course:
         self._findings = [
             dataclasses.replace(finding, box=around.get(finding.network)) for finding in self._findings
         ]
+        self._findings = noise.again(self._question.design, lookout, budget.repetitions, self._findings)
 
 
 def confirmed_again(

@@ -11,7 +11,7 @@ from fecbench.documents import number
 from fecbench.results.analysis.margins import percent
 from fecbench.runners.hunt.campaign_laboratory import of_networks
 from fecbench.runners.hunt.hunt import Answer
-from fecbench.runners.hunt.hunt_finding import Finding
+from fecbench.runners.hunt.hunt_finding import Finding, Noisy
 
 SUFFIX = "-found"
 """Suffix of the name of the design that keeps the findings."""
@@ -48,7 +48,17 @@ def _found(finding: Finding, where: Sequence[str]) -> dict[str, Any]:
         "region": None
         if box is None
         else {"box": {name: list(ends) for name, ends in box.ends.items()}, "harmed": box.harmed},
+        "noise": None if finding.noisy is None else _with_noise(finding.noisy),
         "replay": replays(finding, where),
+    }
+
+
+def _with_noise(noisy: Noisy) -> dict[str, Any]:
+    return {
+        "jitter_ms": noisy.noise_ms,
+        "ratio": number(noisy.ratio),
+        "interval": [number(end) for end in noisy.interval],
+        "sure": noisy.is_sure,
     }
 
 
@@ -102,6 +112,12 @@ def _lines(finding: Finding, where: Sequence[str]) -> Iterator[str]:
     if finding.box is not None:
         ends = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in finding.box.ends.items())
         yield f"  around it, {percent(finding.box.harmed)} of {finding.box.networks} networks are so: {ends}"
+    if (noisy := finding.noisy) is not None:
+        low, high = noisy.interval
+        yield (
+            f"  with {noisy.noise_ms:g} ms of noise of the delay{'' if noisy.is_sure else ', not surely so'}:"
+            f" {noisy.ratio:.3f} times ({low:.3f} to {high:.3f})"
+        )
     yield from (f"  {command}" for command in replays(finding, where))
 
 

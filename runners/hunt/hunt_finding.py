@@ -23,6 +23,19 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Noisy:
+    """The same network where delays have noise."""
+
+    noise_ms: float
+    """Mean of the noise."""
+    ratio: float
+    interval: tuple[float, float]
+    """Interval; each network by itself."""
+    is_sure: bool
+    """Whether what is sought is surely there, too."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """A confirmed network."""
 
@@ -38,6 +51,7 @@ class Finding:
     """The trials, by id, of the baseline and of the arm: of the pair nearest to the ratio."""
     shrunk_from: Network
     box: Box | None = None
+    noisy: Noisy | None = None
 
     @property
     def sure_effect(self) -> float:

@@ -21,6 +21,8 @@ class Look:
     networks: Sequence[Network]
     """Each of them once."""
     repetitions: int
+    noise_ms: float = 0.0
+    """Mean noise of the delay that links have besides what the design says; 0: none."""
 
 
 class TimeIsOver(Exception):
@@ -54,12 +56,14 @@ class Lookout(Generic[Outcome]):
         """Number of pairs that may still be run."""
         return self._budget.pairs - self._pairs
 
-    def look(self, name: str, networks: Sequence[Network], repetitions: int) -> Outcome:
+    def look(
+        self, name: str, networks: Sequence[Network], repetitions: int, noise_ms: float = 0.0
+    ) -> Outcome:
         """Measure these networks, each of them once, over so many repetitions that no look had before."""
         count = len(networks)
         many = f"{count} network{'s' * (count != 1)}, {repetitions} repetition{'s' * (repetitions != 1)}"
         self._tell(f"{name}: {many}")
-        measured = self._laboratory(Look(self._looks, name, networks, repetitions))
+        measured = self._laboratory(Look(self._looks, name, networks, repetitions, noise_ms))
         self._looks += 1
         self._pairs += count * repetitions
         return measured

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tomllib
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -146,7 +147,7 @@ def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     assert document["found"]
     for finding in document["found"]:
         assert list(finding) == [
-            *("network", "ratio", "interval", "repetitions", "shrunk_from", "region", "replay")
+            *("network", "ratio", "interval", "repetitions", "shrunk_from", "region", "noise", "replay")
         ]
         assert finding["network"].keys() == finding["shrunk_from"].keys() >= {"workload", "owd_ms", "losses"}
         for network in (finding["network"], finding["shrunk_from"]):
@@ -162,6 +163,11 @@ def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     assert 0 <= first["region"]["harmed"] <= 1
     assert first["network"]["losses"] == "none"
     assert json.loads((tmp_path / "out" / "hunt.json").read_text()) == document
+    assert first["noise"]["sure"] and first["noise"]["ratio"] == pytest.approx(1.4, rel=0.05)
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+        texts = dict(connection.execute("SELECT name, design_text FROM campaigns"))
+    noisy = {name for name, text in texts.items() if "jitter_ms" in tomllib.loads(text)["constants"]}
+    assert noisy == {name for name in texts if "-noise-" in name} and len(noisy) == 1
 
 
 def test_both_trials_of_a_finding_replay_and_differ_as_it_says(
