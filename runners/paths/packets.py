@@ -173,7 +173,7 @@ def _fastest_mbps(measured: _Measured) -> float | None:
     arrivals = arrivals[np.argsort(arrivals[:, 0], kind="stable")]
     times, total = arrivals[:, 0], np.concatenate(([0.0], np.cumsum(arrivals[:, 1])))
     window_s = min(_ROUND_TRIPS * _window_s(measured), max(times[-1] - times[0], 1e-3))
-    # What came at the beginning of a window came before it: an ACK may be of many packets.
+    # Packets at the beginning of a window came before it: an ACK may be of many packets.
     begins = np.searchsorted(times, times, side="right")
     ends = np.searchsorted(times, times + window_s, side="right")
     return float((total[ends] - total[begins]).max() * 8 / window_s / 1e6) or None

@@ -390,8 +390,8 @@ def _not_counted(task: Task, outcome: Outcome, way: Way, back: Way) -> Iterator[
     """Yield packets and bytes that came to the links, and that their sender has not counted.
 
     Let off are what follows its last look at its counters: what closes the connection on each path, and an
-    acknowledgement of each packet that comes later; and what is no traffic of endpoints. Of several pairs,
-    each has counted a part. Of TCP, bytes are without its headers.
+    acknowledgement of each packet that comes later; and what is no traffic of endpoints. Each of
+    several pairs has counted a part. Bytes of TCP are without its headers.
     """
     (pair, *others), reports = task.pairs, way.reports(outcome)
     if others:
