@@ -27,7 +27,7 @@ from fecbench.complaint import wrong_value
 from fecbench.hints import nearest
 from fecbench.results.analysis import attempts, cards, frames, intervals, paper_table, targets, tidy
 from fecbench.results.analysis.averages import SENT
-from fecbench.results.analysis.pairing import Pairing, comparisons, paired
+from fecbench.results.analysis.pairing import Pairing, comparisons, of_arms
 from fecbench.results.metrics import RATIOS, choose, of_workloads
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.export import Table
@@ -195,9 +195,9 @@ class Campaign:
         labels = [variant_table["label"] for variant_table in self.info.variants]
         for label in (baseline, variant):
             _require_known(label, labels, f"campaign {self.info.name!r}: variant")
-        compared = of_workloads(choose(self.info, metric))
-        trials = self.trials(list(dict.fromkeys(compared.values())), first_attempts=first_attempts)
-        return paired(trials, baseline, variant, compared, self.info.statistic)
+        info = choose(self.info, metric)
+        names = list(dict.fromkeys(of_workloads(info).values()))
+        return of_arms(self.trials(names, first_attempts=first_attempts), info, baseline, variant)
 
     def intervals(
         self, baseline: str, variant: str, metric: str = "", *, first_attempts: bool = False

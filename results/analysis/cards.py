@@ -78,7 +78,8 @@ def of_pairing(pairing: Pairing) -> str:
     rows = []
     for workload, ratios in pairing.ratios.groupby("workload", observed=True):
         metric = metrics.of(str(ratios["metric"].iloc[0]))
-        ratio = median_ratio(ratios)
+        of_averages = pairing.averaged_ratios
+        ratio = median_ratio(of_averages[of_averages["workload"] == workload])
         rows.append((workload, metric.title, len(ratios), int(ratios["pairs"].sum()), number(ratio)))
     heads = ("workload", "metric", "networks", "pairs", "median ratio")
     unpaired = int(pairing.unpaired["repetitions"].sum()) if len(pairing.unpaired) else 0

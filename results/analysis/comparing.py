@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fecbench.hints import nearest
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.pairing import baseline_of, baselines_of, left_out, paired
+from fecbench.results.analysis.pairing import baseline_of, baselines_of, left_out, of_arms
 from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
 from fecbench.results.metrics import of_workloads
 from fecbench.results.store.database import Database, DatabaseError
@@ -45,7 +45,7 @@ def compare(database: Database, campaign: CampaignInfo, arms: Mapping[str, str])
     frame = frames.trials(database, campaign, [metric])
     comparisons = []
     for variant, baseline in arms.items():
-        pairing = paired(frame, baseline, variant, metric, campaign.statistic)
+        pairing = of_arms(frame, campaign, baseline, variant)
         result: Explanation | str
         try:
             result = explain(pairing, campaign)

@@ -24,6 +24,7 @@ from fecbench.results.analysis.averages import UNKNOWN, Estimate
 from fecbench.results.analysis.intervals import (
     EFFECTS,
     LEVEL,
+    averaged,
     mean_ratio_interval,
     median_ratio_interval,
     of_campaign,
@@ -135,8 +136,9 @@ def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -
     if ratios.empty:
         none = dict.fromkeys((*COUNTS, "helps_discovered", "harms_discovered"), 0)
         return {"points": 0, **none, "by_chance": 0.0, **dict.fromkeys(_NUMBERS, math.nan)}
-    median, low, high = median_ratio_interval(ratios, ratios["point"])
-    mean, mean_low, mean_high = mean_ratio_interval(ratios)
+    of_averages = averaged(ratios)
+    median, low, high = median_ratio_interval(of_averages, of_averages["point"])
+    mean, mean_low, mean_high = mean_ratio_interval(of_averages)
     if planned_points == 1:
         low, high = ratios[["low", "high"]].iloc[0]
     return {
@@ -154,7 +156,7 @@ def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -
         "mean_ratio": mean,
         "mean_low": mean_low,
         "mean_high": mean_high,
-        "tail_ratio": max(p95(in_order(ratios), metric.more_is_better), 0.0),
+        "tail_ratio": max(p95(in_order(of_averages), metric.more_is_better), 0.0),
     }
 
 
@@ -162,15 +164,16 @@ def _estimates(
     ratios: pd.DataFrame, pairing: Pairing, workload: str, campaign: CampaignInfo, frame: pd.DataFrame | None
 ) -> dict[str, Any]:
     """Return the estimates for a variant on a workload with their intervals, and the name of the average."""
-    if ratios.empty:
+    of_averages, pairing = averaged(ratios), pairing.averaged
+    if of_averages.empty:
         estimates: dict[str, Estimate] = dict.fromkeys(_ESTIMATES, UNKNOWN)
         average = averages.average_of(pd.DataFrame({"ratio": [], "censored": []}), campaign.statistic)
     else:
         pairs, metric = _of_workload(pairing.matched, workload), metrics.of(str(ratios["metric"].iloc[0]))
         one_network = len(campaign.points) == 1
         level = LEVEL / len(campaign.looks)  # in one network, whose repetitions were looked at so often
-        average = averages.average_of(ratios, campaign.statistic)
-        ratio = averages.ratio_over(ratios, ratios["point"], average)
+        average = averages.average_of(of_averages, campaign.statistic)
+        ratio = averages.ratio_over(of_averages, of_averages["point"], average)
         if one_network:
             ratio = Estimate(ratio.value, *ratios[["low", "high"]].iloc[0])
         estimates = {
@@ -188,7 +191,7 @@ def _estimates(
             "more_bytes": UNKNOWN
             if frame is None
             else averages.more_bytes(
-                frame,
+                frame[frame["repetition"] < campaign.averaged_repetitions],
                 workload,
                 pairing.variant_label,
                 pairing.baseline_label,

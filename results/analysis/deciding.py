@@ -21,12 +21,6 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Place, Stop, Why
 
 EQUIVALENT, UNDECIDED = VERDICTS[2:]
-TOO_FAR = (
-    "A network stops early where its ratio looks large: those ratios are too far from 1 on average, so the"
-    " average over networks is, too, and its interval does not bear that. For an average, run a fixed number"
-    " of repetitions."
-)
-"""The caption of averages over networks that stopped because of what their results said."""
 
 
 def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, int]) -> list[Stop]:
@@ -84,12 +78,17 @@ def sentences(campaign: CampaignInfo) -> list[str]:
     if spans := sorted({stop.repetitions for stop in campaign.stops.values() if stop.why == "decided"}):
         parts[0] += f", after {' to '.join(map(str, dict.fromkeys((spans[0], spans[-1]))))} repetitions"
     parts += [f"{what}: {count}" for what, count in rest.items() if count]
-    stopped_early = any(
-        stop.why == "decided" and stop.repetitions < campaign.repetitions for stop in campaign.stops.values()
-    )
     return [
         f"Each point was run until its results decide, {campaign.repetitions} repetitions at most:"
         f" {'; '.join(parts)}. They are looked at up to {looks} times, so an interval is of"
         f" {100 * (1 - LEVEL / looks):.4g} %: all looks together err in no more than {100 * LEVEL:g} %.",
-        *([TOO_FAR] if stopped_early and places > 1 else []),
+        *of_averages(campaign),
     ]
+
+
+def of_averages(campaign: CampaignInfo) -> list[str]:
+    """Return of which repetitions averages over networks are; nothing where they are of all."""
+    first = campaign.averaged_repetitions
+    if first == campaign.repetitions:
+        return []
+    return [f"Averages over networks are of the first {first} repetitions of each."]

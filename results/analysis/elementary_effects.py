@@ -43,7 +43,7 @@ class Step(Protocol):
 def elementary_effects(ratios: pd.DataFrame, steps: Iterable[Step]) -> pd.DataFrame:
     """Return the effect of each factor on the log ratio, from one end of its range to the other.
 
-    `ratios`: the table of an explanation. One row a workload and factor, the largest effect first:
+    `ratios`: `rules.Explanation.averaged`. One row a workload and factor, the largest effect first:
 
     - `steps`: how many have a ratio at both points, above 0 and below ∞, and how many were `planned`: an
       effect from or to a timeout has no size;

@@ -48,6 +48,8 @@ SHARES = (
     *("workload", "points", *VERDICTS, "by_chance"),
     *("discovered_gain", "discovered_harm", "median", "low", "high"),
 )
+AVERAGED = {f"averaged_{name}": name for name in ("ratio", "censored", "low", "high", "pairs", "timeouts")}
+"""Columns of what averages over networks are made of, by the columns of what is of all repetitions."""
 
 _MOST_EXACT = 50  # values of a signed-rank test
 
@@ -62,11 +64,34 @@ def why_undecided(statistic: str) -> str:
 
 
 def of_campaign(pairing: Pairing, campaign: CampaignInfo) -> pd.DataFrame:
-    """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign."""
+    """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign.
+
+    Where averages over networks are of the first repetitions alone, the columns AVERAGED have what is of
+    these, with intervals of the plain level; NaN for a network without a ratio of them (`averaged`).
+    """
+    rows = _of_statistic(pairing, campaign, len(campaign.looks))
+    if pairing.averaged is pairing:
+        return rows
+    place = ["workload", "point"]
+    first = _of_statistic(pairing.averaged, campaign, looks=1).set_index(place)
+    return rows.join(first[list(AVERAGED.values())].set_axis(list(AVERAGED), axis=1), on=place)
+
+
+def averaged(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `of_campaign` as averages over networks take them: with what is of the first
+    repetitions alone, where the campaign runs until its results decide; else the rows themselves."""
+    if not set(AVERAGED) <= set(rows):
+        return rows
+    rows = rows[rows["averaged_ratio"].notna()]
+    types = rows[list(AVERAGED.values())].dtypes
+    return rows.assign(**{name: rows[of_first] for of_first, name in AVERAGED.items()}).astype(types)
+
+
+def _of_statistic(pairing: Pairing, campaign: CampaignInfo, looks: int) -> pd.DataFrame:
     margins = of_points(pairing.ratios, campaign)
     if campaign.engine == "field":
-        return _in_blocks(pairing, margins, len(campaign.looks))
-    return ratio_intervals(pairing, campaign.statistic, margins=margins, looks=len(campaign.looks))
+        return _in_blocks(pairing, margins, looks)
+    return ratio_intervals(pairing, campaign.statistic, margins=margins, looks=looks)
 
 
 def ratio_intervals(
@@ -310,7 +335,8 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for workload, of_workload in intervals.groupby("workload", observed=True):
-        median, low, high = median_ratio_interval(of_workload, of_workload["point"])
+        of_averages = averaged(of_workload)
+        median, low, high = median_ratio_interval(of_averages, of_averages["point"])
         rows.append(
             {
                 "workload": workload,
@@ -342,7 +368,7 @@ def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
     low, high, most = intervals["low"], intervals["high"], 1 + margin
     sure = {"below": high < 1 / most, "above": low > most, "not_above": high <= most}
     with np.errstate(divide="ignore", invalid="ignore"):  # 0 and ∞
-        logs = np.log(intervals["ratio"].astype(float))
+        logs = np.log(averaged(intervals)["ratio"].astype(float))
         rows = intervals[["workload"]].assign(log=logs, points=1, **sure)
         table: pd.DataFrame = rows.groupby("workload", observed=True).agg(
             points=("points", "sum"), ratio=("log", "mean"), **{name: (name, "sum") for name in sure}

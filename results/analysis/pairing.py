@@ -79,6 +79,20 @@ class Pairing:
     """One row a (workload, point) with a timeout, whether it has a ratio or not: of so many comparable
     `pairs`, `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone failed
     or timed out, `both_timeouts` those in which both did."""
+    first: Pairing | None = None
+    """The same comparison over the first repetitions alone, where averages over networks are of these."""
+
+    @property
+    def averaged(self) -> Pairing:
+        """The comparison of which averages over networks are made (`CampaignInfo.averaged_repetitions`)."""
+        return self if self.first is None else self.first
+
+    @property
+    def averaged_ratios(self) -> pd.DataFrame:
+        """The `ratios` of `averaged`, of those networks that have a ratio over all repetitions, too."""
+        rows = self.averaged.ratios
+        places, of_all = (pd.MultiIndex.from_frame(table[_POINT]) for table in (rows, self.ratios))
+        return rows[places.isin(of_all)]
 
     def __repr__(self) -> str:
         arms = f"{self.variant_label} / {self.baseline_label}"
@@ -96,9 +110,10 @@ def paired(
     variant: str,
     metric: str | Mapping[str, str] = metrics.DEFAULT,
     statistic: str = "median",
+    averaged: int | None = None,
 ) -> Pairing:
     """Compare two variants in each workload and point, over the repetitions in which each is ok, failed or
-    timed out.
+    timed out. Averages over networks are of the first `averaged` repetitions; None: of all.
 
     `metric` names the metric for all workloads, or for each by its label. The ratio is that of the statistics
     (of `point_statistic.STATISTICS`) over these repetitions (Networking 2019, §IV-A: the median DCT of the
@@ -107,6 +122,9 @@ def paired(
     repetitions are those in which the metric was greater, where the workload has a value below 0, and where
     there are too few repetitions for a p95.
     """
+    if averaged is not None and not (is_first := frame["repetition"] < averaged).all():
+        first = paired(frame[is_first], baseline, variant, metric, statistic)
+        return replace(paired(frame, baseline, variant, metric, statistic), first=first)
     if isinstance(metric, str):
         return _paired_by(metrics.of(metric), frame, baseline, variant, statistic)
     parts = []
@@ -369,11 +387,19 @@ def to_baseline(campaign: CampaignInfo) -> str:
 def comparisons(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Pairing]:
     """Each variant compared with its baseline (`baselines_of`) by the metric of each workload; empty without
     a baseline or another variant."""
-    of_workloads = metrics.of_workloads(campaign)
     return {
-        variant: paired(frame, baseline, variant, of_workloads, campaign.statistic)
+        variant: of_arms(frame, campaign, baseline, variant)
         for variant, baseline in baselines_of(campaign).items()
     }
+
+
+def of_arms(frame: pd.DataFrame, campaign: CampaignInfo, baseline: str, variant: str) -> Pairing:
+    """Compare two variants of a campaign by the metric of each workload and the statistic of the design."""
+    return paired(
+        *(frame, baseline, variant, metrics.of_workloads(campaign)),
+        campaign.statistic,
+        campaign.averaged_repetitions,
+    )
 
 
 def in_order(rows: pd.DataFrame) -> pd.Series:

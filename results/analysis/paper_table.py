@@ -84,7 +84,8 @@ def texts(campaigns: Iterable[tuple[pd.DataFrame, CampaignInfo]], form: Form) ->
     write: Callable[[pd.DataFrame], str] = as_markdown if form == "md" else as_latex
     parts = []
     for rows, info in tables:
-        name = " ".join(info.heading.split())
-        above = "" if len(tables) == 1 else f"% {name}\n" if form == "latex" else f"{name}\n\n"
+        name = " ".join(info.averaged_heading.split())
+        is_alone = len(tables) == 1 and info.averaged_repetitions == info.repetitions
+        above = "" if is_alone else f"% {name}\n" if form == "latex" else f"{name}\n\n"
         parts.append(above + write(in_words(rows, info)))
     return "\n".join(parts)

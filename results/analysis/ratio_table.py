@@ -22,7 +22,8 @@ def why_none(compared: Mapping[str, Pairing], campaign: CampaignInfo, metric: Me
         no_baseline = "No variant of this design is a baseline"
         alone = len(campaign.variants) == 1 and campaign.variants[0]["baseline"]
         return f"{'This design has one variant only' if alone else no_baseline}, {nothing}"
-    ratios = pd.concat([pairing.ratios for pairing in compared.values()])
+    tables = [(pairing.ratios, pairing.averaged_ratios) for pairing in compared.values()]
+    ratios = pd.concat([table for of_variant in tables for table in of_variant])
     zero = f"0 {metric.unit}".strip()
     if ratios.empty:
         return (

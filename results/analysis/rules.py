@@ -33,7 +33,7 @@ from fecbench.results.analysis import frames
 from fecbench.results.analysis.averages import Average, average_of, ratio_over
 from fecbench.results.analysis.correlations import in_words, rank_correlations
 from fecbench.results.analysis.deferred import Deferred
-from fecbench.results.analysis.intervals import LEVEL, of_campaign, verdicts
+from fecbench.results.analysis.intervals import LEVEL, averaged, of_campaign, verdicts
 from fecbench.results.analysis.pairing import Pairing
 from fecbench.results.metrics.units import number, quantity
 from fecbench.results.store.records import CampaignInfo
@@ -113,8 +113,9 @@ class Explanation:
     metric: str
     """The metric's name in frames: "client.dct_s"."""
     table: pd.DataFrame
-    """One row a (workload, point): the columns of `intervals.ratio_intervals`, and each factor that
-    varies."""
+    """One row a (workload, point): the columns of `intervals.of_campaign`, and each factor that varies."""
+    averaged: pd.DataFrame
+    """The same rows as averages over networks take them (`intervals.averaged`)."""
     factors: tuple[str, ...]
     """The names of the factors that vary."""
     scales: Mapping[str, str]
@@ -157,10 +158,15 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     if len(names) > 1:
         raise NothingToExplain(f"different metrics are compared ({', '.join(names)}): choose one of them")
     metric = metrics.of(names[0])
-    ratios = of_campaign(pairing, campaign)
-    if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
+    of_all = of_campaign(pairing, campaign)
+    ratios = averaged(of_all)
+    if ratios.empty:
+        raise NothingToExplain("no network has a ratio over its first repetitions")
+    of_both = pd.concat([of_all, ratios])
+    if not (of_both["censored"] | np.isfinite(of_both["ratio"]) & (of_both["ratio"] > 0)).all():
         raise NothingToExplain(f"{metric.name} is 0 at some points, so that its ratio has no logarithm")
-    factors = _factors(ratios, campaign)
+    factors_of_all = _factors(of_all, campaign)
+    factors = factors_of_all.loc[ratios.index]
     if factors.empty and len(campaign.points) > 1:
         raise NothingToExplain("neither a factor nor a parameter of the workloads varies")
     table = pd.concat([ratios, factors], axis=1)
@@ -171,7 +177,8 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     unexplained = Explanation(
         campaign=campaign.heading,
         metric=metric.name,
-        table=table,
+        table=pd.concat([of_all, factors_of_all], axis=1),
+        averaged=table,
         factors=varied,
         scales=campaign.scales,
         everywhere=everywhere,

@@ -40,7 +40,7 @@ def summary(
             run = (frame["workload"] == workload) & (frame["variant"] == variant)
             ok = run & (frame["state"] == "ok")
             measured = run & counted & whole
-            ratios, faster = _of_workload(pairings.get(variant), workload)
+            ratios, faster, points, compared_points = _of_workload(pairings.get(variant), workload)
             rows.append(
                 {
                     "workload": workload,
@@ -49,10 +49,10 @@ def summary(
                     "ok": int(ok.sum()),
                     "metric": metric,
                     "median": values[measured].median(),
-                    "points": len(ratios),
+                    "points": points,
                     "planned_points": len(campaign.points) if variant in pairings else 0,
                     "median_ratio": median_ratio(ratios),
-                    "compared_points": len(faster),
+                    "compared_points": compared_points,
                     "faster": faster.mean(),
                     "whole_groups": int(measured.sum()),
                     "compared_with": baselines.get(variant, ""),
@@ -126,12 +126,16 @@ def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo, with_worst: bool =
         values = outcomes.values(frame, metrics.of(metric))
         has_value = values.notna() if with_worst else np.isfinite(values)
         measured |= has_value & frame["workload"].isin(labels)
-    return of_whole_groups(frame, measured)
+    return of_whole_groups(frame, measured, campaign)
 
 
-def of_whole_groups(frame: pd.DataFrame, measured: pd.Series) -> pd.Series:
+def of_whole_groups(
+    frame: pd.DataFrame, measured: pd.Series, campaign: CampaignInfo | None = None
+) -> pd.Series:
     """Whether each trial is one of these, `measured`, and of a group in which each variant has one that has
-    any in this workload."""
+    any in this workload. With `campaign`, only of the repetitions that averages over networks are made of."""
+    if campaign is not None:
+        measured = measured & (frame["repetition"] < campaign.averaged_repetitions)
     some = frame.loc[measured, ["workload", "point", "repetition", "variant"]]
     variants = some.groupby("workload", observed=True)["variant"].nunique()
     # A variant has one trial in a group, so as many variants as trials.
@@ -140,9 +144,12 @@ def of_whole_groups(frame: pd.DataFrame, measured: pd.Series) -> pd.Series:
     return whole.reindex(frame.index, fill_value=False)
 
 
-def _of_workload(pairing: Pairing | None, workload: str) -> tuple[pd.DataFrame, pd.Series]:
-    """The points that have a ratio, and whether the variant was better at each that is decided."""
+def _of_workload(pairing: Pairing | None, workload: str) -> tuple[pd.DataFrame, pd.Series, int, int]:
+    """Return the ratios of points, whether the variant was better at each that is decided, as averages over
+    networks take both, and how many points have a ratio and are decided."""
     if pairing is None:
-        return pd.DataFrame(columns=["ratio", "censored"], dtype="float64"), pd.Series(dtype="float64")
-    ratios, decided = (table[table["workload"] == workload] for table in (pairing.ratios, pairing.decided))
-    return ratios, decided["faster"]
+        return pd.DataFrame(columns=["ratio", "censored"], dtype="float64"), pd.Series(dtype="float64"), 0, 0
+    tables = pairing.averaged_ratios, pairing.averaged.decided, pairing.ratios, pairing.decided
+    ratios, decided, *of_all = (table[table["workload"] == workload] for table in tables)
+    points, compared_points = map(len, of_all)
+    return ratios, decided["faster"], points, compared_points

@@ -45,7 +45,7 @@ def shares(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     columns = {name: delay for name in map(str, frame) if (delay := target(name)) is not None}
     points = with_round_trips(frames.points(campaign), campaign)
     live = [workload["label"] for workload in campaign.workloads if workload["name"] == "live"]
-    rows = frame[frame["workload"].isin(live)]
+    rows = frame[frame["workload"].isin(live) & (frame["repetition"] < campaign.averaged_repetitions)]
     if not columns or rows.empty or _ROUND_TRIP not in points:
         return pd.DataFrame(columns=list(SHARES))
     key = ["workload", "point", "variant", "repetition"]

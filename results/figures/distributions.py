@@ -22,7 +22,7 @@ from matplotlib.ticker import PercentFormatter
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
-from fecbench.results.analysis.intervals import EFFECTS, LEVEL, why_undecided
+from fecbench.results.analysis.intervals import EFFECTS, LEVEL, averaged, why_undecided
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
 from fecbench.results.analysis.ratio_table import ratio_table, why_none
@@ -96,7 +96,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "", *, ax: 
         )
         missing = outcomes.lacking(trials, compared)
         of_missing = f" · in no box, and may decide: {missing}" if missing else ""
-        detail = f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}{of_lines}{of_missing}"
+        detail = f"{campaign.averaged_heading} · {len(ok)} ok trials of {len(trials)}{of_lines}{of_missing}"
         drawn.heading(compared.question, detail)
     return drawn.figure
 
@@ -166,16 +166,17 @@ def ratio_ecdf(
         if len(rows)
     }
     helps = f"“{next(iter(parts))}”" if len(parts) == 1 else "a variant"
+    of_averages = averaged(ratios)
     return ecdf_panels(
         {
-            variant: {name: rows["ratio"] for name, rows in of_variant.items() if len(rows)}
+            variant: {name: averaged(rows)["ratio"] for name, rows in of_variant.items() if len(rows)}
             for variant, of_variant in parts.items()
         },
         baselines_of(campaign),
         campaign,
         f"In how many networks does {helps} help?",
-        f"{campaign.heading} · {ratios['point'].nunique()} networks of {len(campaign.points)}"
-        f" · {_pairs(ratios)} · counted where the whole interval is beyond {margins_text(campaign)}",
+        f"{campaign.averaged_heading} · {of_averages['point'].nunique()} networks of {len(campaign.points)}"
+        f" · {_pairs(of_averages)} · counted where the whole interval is beyond {margins_text(campaign)}",
         "networks",
         metric,
         verdicts={

@@ -53,7 +53,7 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) ->
     if not sent.any():
         raise NothingToDraw("No trial that is ok sent messages, so there is no share on time to draw.")
     has_messages = frame["workload"].isin(set(frame.loc[sent, "workload"]))
-    is_drawn = of_whole_groups(frame, has_messages & (sent | outcomes.is_worst(frame)))
+    is_drawn = of_whole_groups(frame, has_messages & (sent | outcomes.is_worst(frame)), campaign)
     if not is_drawn.any():
         raise NothingToDraw("In no repetition did all variants send messages.")
     drawn_trials = frame[is_drawn].assign(
@@ -102,8 +102,9 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) ->
         points = shares["point"].nunique()
         page.heading(
             "How many messages are whole when they are played?",
-            f"{campaign.heading} · {points} networks of {len(campaign.points)} · {len(drawn_trials)} trials"
-            f"{_of_worst(drawn_trials)} · band: {100 * (1 - LEVEL):g} % interval of the median over points",
+            f"{campaign.averaged_heading} · {points} networks of {len(campaign.points)}"
+            f" · {len(drawn_trials)} trials{_of_worst(drawn_trials)}"
+            f" · band: {100 * (1 - LEVEL):g} % interval of the median over points",
         )
     return page.figure
 
@@ -133,7 +134,7 @@ def latency_ecdf(
     has_series = (frame["state"] == "ok") & frame["id"].isin(series["id"])
     arms = pd.MultiIndex.from_frame(frame.loc[has_series, place].drop_duplicates())
     is_of_arms = pd.Series(pd.MultiIndex.from_frame(frame[place]).isin(arms), frame.index)
-    counted = frame[of_whole_groups(frame, has_series | (is_of_arms & outcomes.is_worst(frame)))]
+    counted = frame[of_whole_groups(frame, has_series | (is_of_arms & outcomes.is_worst(frame)), campaign)]
     series = series[series["id"].isin(counted.loc[counted["state"] == "ok", "id"])]
     if series.empty or "whole_s" not in series:
         raise NothingToDraw("No variant left the series messages, so there is no latency to draw.")
@@ -170,7 +171,8 @@ def latency_ecdf(
         _legend(page, look_of)
         page.heading(
             "How late are messages whole?",
-            f"{campaign.heading} · {len(left)} messages of {left['id'].nunique()} trials{_of_worst(counted)}",
+            f"{campaign.averaged_heading} · {len(left)} messages of {left['id'].nunique()} trials"
+            f"{_of_worst(counted)}",
         )
     return page.figure
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fecbench.hints import nearest
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.averages import Average, average_of, averages_of, ratio_over
-from fecbench.results.analysis.intervals import EFFECTS, FEWEST
+from fecbench.results.analysis.intervals import EFFECTS, FEWEST, averaged
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.ratio_table import ratio_table
@@ -85,6 +85,7 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.D
 def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
     """The ratio over points of each workload and variant, mean or median as the design has it, with its
     interval over points; at the end of the axis for 0 and ∞."""
+    ratios = averaged(ratios)
     metric, names, look_of = only_metric(ratios["metric"]), workload_names(campaign), _drawn(ratios, campaign)
     baselines = _baselines(look_of, campaign)
     groups = dict(iter(ratios.groupby(["workload", "variant"], observed=True)))
@@ -137,7 +138,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> F
         none = "" if sure.all() else f"no interval of fewer than {FEWEST} networks"
         page.heading(
             f"By how much does {metric.noun} change?",
-            f"{campaign.heading} · {ratios['point'].nunique()} networks of {len(campaign.points)} · "
+            f"{campaign.averaged_heading} · {ratios['point'].nunique()} networks of {len(campaign.points)} · "
             + "; ".join(filter(None, [f"bar: {_names(average)} over networks", of_line, none])),
         )
     return page.figure
@@ -259,7 +260,7 @@ def heat_map(
 
     Values are as measured, with no model. Without `factors`, over the first two that the design varies.
     """
-    some = ratios[ratios["variant"] == variant]
+    some = averaged(ratios[ratios["variant"] == variant])
     varied = _factors(campaign)
     if len(varied) < 2:
         raise NothingToDraw("This design varies one factor only, so there is no map over two.")
@@ -325,7 +326,7 @@ def heat_map(
         page.colorbar(ScalarMappable(norm, colors), metric.ratio_to(baselines_of(campaign)[variant]))
         page.heading(
             f"Where does “{variant}” help?",
-            f"{campaign.heading} · {_names(average)} ratio (number of networks)"
+            f"{campaign.averaged_heading} · {_names(average)} ratio (number of networks)"
             f" · {some['point'].nunique()} of {len(campaign.points)} networks",
         )
     return page.figure
@@ -344,7 +345,7 @@ def _in_grid(of_cells: pd.Series, rows: int, columns: int) -> pd.DataFrame:
 def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
     """The points of the design in each pair of its factors, coloured by the ratio, over workloads
     the mean or the median as the design has it."""
-    some = ratios[ratios["variant"] == variant]
+    some = averaged(ratios[ratios["variant"] == variant])
     if some.empty:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
     metric, average = only_metric(some["metric"]), average_of(some, campaign.statistic)
@@ -382,7 +383,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         heading(
             grid.figure,
             f"In which networks does “{variant}” help?",
-            f"{campaign.heading} · {len(of_point)} networks of {len(campaign.points)}"
+            f"{campaign.averaged_heading} · {len(of_point)} networks of {len(campaign.points)}"
             f"{of_factors(grid, campaign)}{remark(len(campaign.points))}",
         )
         figure: Figure = grid.figure

@@ -90,8 +90,8 @@ def usable_over_targets(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Give
         page.legend([*variant_marks(campaign, there), border])
         page.heading(
             "At which latency target does FEC help live media?",
-            f"{campaign.heading} · {table['point'].nunique()} networks · {_trials(table)} trials · bars: 95 %"
-            " interval of the mean over repetitions",
+            f"{campaign.averaged_heading} · {table['point'].nunique()} networks · {_trials(table)} trials"
+            " · bars: 95 % interval of the mean over repetitions",
         )
     return page.figure
 

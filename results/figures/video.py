@@ -77,7 +77,7 @@ def sessions(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -
         page.legend(_lines(campaign))
         page.heading(
             "What were sessions worth, and for how long did the picture stand still?",
-            campaign.heading,
+            campaign.averaged_heading,
         )
     return page.figure
 
@@ -98,14 +98,14 @@ def scores(
             axes.set_ylabel("share of sessions")
         page.panels[-1].set_xlabel("score of ITU-T P.1203, from 1 to 5")
         page.legend(_lines(campaign))
-        page.heading("How would viewers rate the sessions?", campaign.heading)
+        page.heading("How would viewers rate the sessions?", campaign.averaged_heading)
     return page.figure
 
 
 def _curves(axes: Axes, values: pd.Series, trials: pd.DataFrame, campaign: CampaignInfo) -> None:
     """The ECDF of the sessions of each variant, of whole groups (`summary.of_whole_groups`); what is worse
     than any value is beyond the axis."""
-    values = values.where(of_whole_groups(trials, values.notna()))
+    values = values.where(of_whole_groups(trials, values.notna(), campaign))
     known = values[np.isfinite(values)]
     if known.empty:
         return
@@ -132,7 +132,7 @@ def pictures(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -
         for axes, label in zip(page.panels, labels, strict=True):
             arrived = frame[[SHARE + size for size in sizes]].notna().any(axis=1)
             is_ok = (frame["workload"] == label) & (frame["state"] == "ok")
-            ok = frame[of_whole_groups(frame, is_ok & arrived)]
+            ok = frame[of_whole_groups(frame, is_ok & arrived, campaign)]
             shares_of_sizes(axes, ok, "variant", variants, shades, across=False)
             axes.set_title(label, loc="left")
             axes.set(xlabel="", ylabel="")
@@ -144,7 +144,7 @@ def pictures(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -
                 for size in sizes
             ],
         )
-        page.heading("Which pictures did viewers see?", campaign.heading)
+        page.heading("Which pictures did viewers see?", campaign.averaged_heading)
     return page.figure
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 from fecbench import caches
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
-from fecbench.results.analysis.pairing import Pairing, baselines_of, only_compared, paired
+from fecbench.results.analysis.pairing import Pairing, baselines_of, of_arms, only_compared
 from fecbench.results.analysis.ratio_table import ratio_table, why_none
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import Metric
@@ -173,7 +173,7 @@ def _with_logarithms(frame: pd.DataFrame, campaign: CampaignInfo, metric: Metric
         return {}
     pairings = {}
     for arm, baseline in arms.items():
-        pairing = paired(compared, baseline, arm, metrics.of_workloads(campaign), campaign.statistic)
+        pairing = of_arms(compared, campaign, baseline, arm)
         if len(pairing.ratios) and why_none({arm: pairing}, campaign, metric):
             return {}
         pairings[arm] = pairing

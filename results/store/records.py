@@ -170,6 +170,15 @@ class CampaignInfo(NewCampaign):
         return looks(self.repetitions) if self.until_decided else (self.repetitions,)
 
     @property
+    def averaged_repetitions(self) -> int:
+        """Number of repetitions of each network, the first ones, of which averages over networks are made.
+
+        A network that runs until its results decide stops where its ratio looks large, so its ratio over all
+        of them is too far from 1 on average. The first look comes after a number that no result has chosen.
+        """
+        return self.looks[0] if len(self.points) > 1 else self.repetitions
+
+    @property
     def planned_pairs(self) -> int:
         """Number of pairs of two variants: repetitions of all places, at most where one has not stopped."""
         stopped = sum(stop.repetitions for stop in self.stops.values())
@@ -209,6 +218,13 @@ class CampaignInfo(NewCampaign):
     def heading(self) -> str:
         """Title above a figure or a table: its name, and how its trials were run."""
         return f"{self.name}, {self.engine}{' with time of processors' * bool(self.processor_time)}"
+
+    @property
+    def averaged_heading(self) -> str:
+        """Title above a figure of averages over networks: `heading`, and the repetitions that they are of."""
+        first = self.averaged_repetitions
+        some = f", first {first} repetitions of each network" if first < self.repetitions else ""
+        return f"{self.heading}{some}"
 
     @property
     def checked(self) -> str | None:

@@ -68,13 +68,19 @@ class LimitedRounds:
 
     @property
     def why(self) -> str:
-        """The reason for which it ended, in words."""
+        """The reason for which it ended, in words; and that an earlier start may have looked, too."""
+        again = ""
+        if self._was_there and self._lots:
+            again = (
+                "; an earlier start has trials here: if it gave an answer, too, the two together may err more"
+                " often than in 5 % of cases"
+            )
         if self.is_decided:
-            return f"decided after {self._looked_at} repetitions of each network"
+            return f"decided after {self._looked_at} repetitions of each network{again}"
         if self.is_over:
             missed = next((look for look in self._looks if look > self._looked_at), self._looks[-1])
-            return f"the time is over before each network has {missed} repetitions"
-        return f"all {self._looks[-1]} repetitions of each network are there"
+            return f"the time is over before each network has {missed} repetitions{again}"
+        return f"all {self._looks[-1]} repetitions of each network are there{again}"
 
     @property
     def share(self) -> float:

@@ -56,7 +56,7 @@ def explain(
     with open_database(db) as database:
         import pandas as pd
 
-        from fecbench.results.analysis import elementary_effects
+        from fecbench.results.analysis import deciding, elementary_effects
         from fecbench.results.analysis.comparing import arms_of, compare
 
         address = database.address
@@ -78,6 +78,9 @@ def explain(
                 say(elementary_effects.in_words(row))
     if as_json:
         print_document(documents)
+        return
+    for sentence in deciding.of_averages(info):
+        say(sentence)
 
 
 def _steps(info: CampaignInfo) -> list[trajectories.Step]:
@@ -96,7 +99,7 @@ def _effects(comparison: Comparison, steps: Sequence[trajectories.Step]) -> pd.D
 
     if not steps or isinstance(comparison.result, str):
         return None
-    return elementary_effects.elementary_effects(comparison.result.table, steps)
+    return elementary_effects.elementary_effects(comparison.result.averaged, steps)
 
 
 def _rows(effects: pd.DataFrame) -> list[dict[str, Any]]:

@@ -150,6 +150,7 @@ def _screen() -> Iterator[Callable[[Standing, Pace], None]]:
 
     Elsewhere each change is a line, and the last standing has its table.
     """
+    from fecbench.results.analysis import deciding
     from fecbench.runners.commands.console.campaign_summary import table_of_answers
 
     to = console()
@@ -168,6 +169,8 @@ def _screen() -> Iterator[Callable[[Standing, Pace], None]]:
             say(standing.where)
         if standing.has_ended and len(standing.answers):
             print_table(table_of_answers(standing.answers, standing.campaign))
+            for sentence in deciding.of_averages(standing.campaign):
+                say(sentence)
 
     yield tell
 
@@ -176,7 +179,7 @@ def _drawn(standing: Standing, pace: Pace) -> RenderableType:
     from fecbench.runners.commands.console.campaign_summary import table_of_answers
 
     lines: list[RenderableType] = [
-        Text(one_line(f"campaign {standing.campaign.heading}: {standing.campaign.title}"))
+        Text(one_line(f"campaign {standing.campaign.averaged_heading}: {standing.campaign.title}"))
     ]
     lines += [Text(one_line(standing.where))] if standing.where else []
     lines += [Text(status(standing, pace)), *(Text(one_line(line)) for line in causes(standing))]

@@ -28,6 +28,11 @@ def test_the_verdict_is_seldom_wrong_at_the_margin() -> None:
     assert wrongly_equivalent(8, "median", 600) < 0.05
 
 
+def test_averages_over_networks_that_stop_when_decided_are_not_too_far_from_1() -> None:
+    printed, of_all_repetitions = coverage.averages_until_decided("mean", 40, 25, seed=1)
+    assert abs(printed.bias) < 0.008 < of_all_repetitions.bias
+
+
 def test_intervals_that_are_too_short_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     intervals_of = bootstrap.quantile_ratio_intervals
 

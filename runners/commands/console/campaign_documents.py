@@ -104,6 +104,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "created_at": campaign.created_at,
         "seed": campaign.seed,
         "repetitions": campaign.repetitions,
+        "averaged_repetitions": campaign.averaged_repetitions,
         "statistic": campaign.statistic,
         "margin": campaign.margin,
         "planned_trials": campaign.planned_trials,

@@ -7,7 +7,7 @@ import vl_convert
 
 from bench.synthetic import fill
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.pairing import baselines_of, paired
+from fecbench.results.analysis.pairing import baselines_of, of_arms
 from fecbench.results.analysis.ratio_table import ratio_table
 from fecbench.results.metrics import choose, of
 from fecbench.results.report import exploring
@@ -91,10 +91,10 @@ def test_a_metric_that_has_no_ratio_of_one_arm_is_paired_for_no_other(
     paired_arms = []
 
     def counted(*arguments: object) -> object:
-        paired_arms.append(arguments[2])
-        return paired(*arguments)  # type: ignore[arg-type]
+        paired_arms.append(arguments[3])
+        return of_arms(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(exploring, "paired", counted)
+    monkeypatch.setattr(exploring, "of_arms", counted)
     for name, arms in ((sent, [first]), (lost, [])):
         paired_arms.clear()
         assert exploring._with_logarithms(frame, choose(campaign, name), of(name)) == {}

@@ -80,6 +80,7 @@ def test_all_networks_get_the_same_repetitions_up_to_the_look_that_decides(base:
         assert set(repetitions(trials, base).values()) == {ends_at}
         assert rounds.is_decided == (decides_at <= 12)
         assert not rounds.is_over
+        assert "earlier start" not in rounds.why
 
 
 def test_it_ends_when_its_time_does_at_most_a_lot_later(base: Request) -> None:
@@ -162,6 +163,7 @@ def test_whoever_goes_on_has_no_more_than_a_planned_look(base: Request) -> None:
         due = rounds.next(CAMPAIGN)
     assert rounds.is_over
     assert rounds.share == 1 / len(looks_of_builds(base.design.repetitions))
+    assert "an earlier start has trials here" in rounds.why
 
 
 def test_what_is_there_is_not_run_again(base: Request) -> None:
@@ -170,6 +172,7 @@ def test_what_is_there_is_not_run_again(base: Request) -> None:
     rounds = rounds_of(base, trials, decides_at=12)
     assert rounds.first(CAMPAIGN) == {}
     assert rounds.is_decided
+    assert "earlier start" not in rounds.why
 
 
 def test_lots_grow_to_what_takes_some_seconds(base: Request) -> None:
