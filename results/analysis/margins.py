@@ -99,7 +99,8 @@ def margins_text(campaign: CampaignInfo) -> str:
 
 
 def below(campaign: CampaignInfo) -> str:
-    """The margin that is asked for, in words behind `margins_text`; empty where no workload has a greater one."""
+    """The margin that is asked for, in words behind `margins_text`; empty where no workload has a greater
+    one."""
     if max(margins_of(campaign).values(), default=0.0) <= campaign.margin:
         return ""
     return f" ({percent(campaign.margin)} is asked for, and the engine vouches for no less)"

@@ -219,6 +219,7 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("nothing", b"", "is empty"),
     ("blanks", b" \n\n", "is empty"),
     ("words", b"hello\nworld\n", "no recording that is known here"),
+    ("another CSV", b"number,delay\n1,20\n", "A CSV must have the columns timestamp (s) and rtt (ms)"),
     ("bytes that are no text", b"\xff\xfe\xfd" * 99, "is none of: qlog, NetLog, packet capture"),
     ("another packer", b"BZh91AY", "is packed by bzip2: unpack it first"),
     ("gzip that is cut off", gzip.compress(MACOS.encode())[:-30], "its gzip is cut off or broken"),
