@@ -44,5 +44,5 @@ def test_each_variant_is_compared_with_its_own_stack(write_design: Any, tmp_path
         assert compared_with(design, arms) == right
         alone = [label for label, baseline in right.items() if baseline == WITH_NONE]
         unnamed = [label for label in alone if label not in right.values()]
-        said = "".join(uncompared.sentences([*right], *baselines_in(design, arms)))
-        assert [label for label in right if f"“{label}”" in said] == unnamed
+        sentence = "".join(uncompared.sentences([*right], *baselines_in(design, arms)))
+        assert [label for label in right if f"“{label}”" in sentence] == unnamed
