@@ -153,17 +153,17 @@ class Explanation:
             return ()
         return tuple(
             Rule(
-                conditions=(f"workload is {row.workload}",),
-                ratio=row.ratio,
-                low=row.low,
-                high=row.high,
-                verdict=row.verdict,
+                conditions=(f"workload is {row['workload']}",),
+                ratio=row["ratio"],
+                low=row["low"],
+                high=row["high"],
+                verdict=row["verdict"],
                 points=1,
                 ratios=1,
                 planned_ratios=1,
                 average=self.average,
             )
-            for row in self.table.itertuples()
+            for row in self.table.to_dict("records")
         )
 
 
