@@ -8,7 +8,7 @@ from fecbench.dropper.recordings.recording import MOST_PACKETS, Recording
 from fecbench.errors import BadInput
 from fecbench.unpacking import content_of
 
-_ALLOWED = str.maketrans("", "", "01, \t")
+_ALLOWED = str.maketrans("", "", "01")
 
 
 def read(path: Path) -> Recording:
@@ -18,8 +18,12 @@ def read(path: Path) -> Recording:
     except UnicodeDecodeError:
         raise BadInput(f"{path}: is no text") from None
     for number, line in enumerate(text.splitlines(), start=1):
-        if wrong := line.translate(_ALLOWED).strip():
-            raise BadInput(f"{path}: line {number}: {wrong[:20]!r}: must be 0 (it came) or 1 (it was lost)")
+        for word in line.replace(",", " ").split():
+            if wrong := word.translate(_ALLOWED):
+                raise BadInput(
+                    f"{path}: line {number}: {wrong[:20]!r}: must be 0 (it came) or 1 (it was lost), without"
+                    " a heading and numbers of packets"
+                )
     digits = "".join(text.split()).replace(",", "")
     if not digits:
         raise BadInput(f"{path}: is empty")

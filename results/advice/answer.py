@@ -79,7 +79,7 @@ class Advice:
     between: dict[str, Range]
     """Parameters in a gap between recorded networks, with the last on either side."""
     far: list[str]
-    """Parameters so far beyond the ranges that nothing can be said."""
+    """Parameters so far beyond the ranges that nothing can be said; "burst", too, where time ends bursts."""
     size_bytes: int
     """The recorded size next to the one asked for."""
     margin: float
@@ -128,7 +128,7 @@ def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
         interval=interval,
         prediction=predicted,
         networks=sum(len(part.logs) for part in next(iter(parts.values()))),
-        outside=bool(found.beyond or found.between),
+        outside=bool(found.beyond or found.between or found.far),
         beyond=found.beyond,
         between=found.between,
         far=list(found.far),

@@ -23,6 +23,8 @@ class Network:
     congestion_control: CongestionControl = "cubic"
     queue_bdp: float | None = None
     """The queue's limit, in bandwidth-delay products; None where it is not known."""
+    by_time: bool = False
+    """Whether time ends a burst of losses, and not a number of packets."""
 
     def __post_init__(self) -> None:
         for name in ("rtt_ms", "bandwidth_mbps", "size_bytes", "queue_bdp"):

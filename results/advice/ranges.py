@@ -2,7 +2,8 @@
 
 Losses are the gap. Networks without losses were recorded, and networks that lose a packet in 1,000 or more;
 none that loses fewer. So were single losses, and bursts of 2 packets or more. A network in a gap is answered
-from both of its sides.
+from both of its sides. Packets end the bursts of all that were recorded: nothing is said of bursts that time
+ends.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,7 @@ class Standing:
     between: dict[str, Range] = field(default_factory=dict)
     """Parameters in a gap, with the last that was recorded on either side."""
     far: tuple[str, ...] = ()
-    """Parameters beyond by more than a factor of FAR."""
+    """Parameters beyond by more than a factor of FAR, and bursts that time ends."""
 
 
 def standing(network: Network, of_kinds: dict[str, Rows]) -> Standing:
@@ -49,14 +50,16 @@ def standing(network: Network, of_kinds: dict[str, Rows]) -> Standing:
         if network.loss < measured["loss"][0] / _EDGE:
             between |= {"loss": (0.0, measured.pop("loss")[0])}
             kinds = (*kinds, NO_LOSSES)
-    if BURSTS in kinds and "burst" not in between:
+    is_unlike = network.by_time and BURSTS in kinds
+    if BURSTS in kinds and "burst" not in between and not is_unlike:
         measured["burst"] = _range(of_kinds[BURSTS]["burst"])
     factors = {name: _factor(name, getattr(network, name), *ends) for name, ends in measured.items()}
+    far = [name for name, factor in factors.items() if factor > FAR]
     return Standing(
         kinds=kinds,
         beyond={name: measured[name] for name, factor in factors.items() if factor > _EDGE},
         between=between,
-        far=tuple(name for name, factor in factors.items() if factor > FAR),
+        far=tuple(far + ["burst"] * is_unlike),
     )
 
 

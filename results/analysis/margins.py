@@ -98,6 +98,14 @@ def margins_text(campaign: CampaignInfo) -> str:
     return ", ".join(f"{percent(margin)} for {' and '.join(names)}" for margin, names in labels.items())
 
 
+def below(campaign: CampaignInfo) -> str:
+    """The margin that is asked for, in words behind `margins_text`; empty where no workload has a greater
+    one."""
+    if max(margins_of(campaign).values(), default=0.0) <= campaign.margin:
+        return ""
+    return f" ({percent(campaign.margin)} is asked for, and the engine vouches for no less)"
+
+
 def percent(share: float) -> str:
     """A share as people write it: 0.025 is "2.5 %"."""
     return f"{100 * share:.3g} %"

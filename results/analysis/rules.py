@@ -92,7 +92,8 @@ class Rule:
         interval = "no interval" if math.isnan(self.low) else f"{number(self.low)}, {number(self.high)}"
         missing = f", {self.of_planned}" if self.ratios < self.planned_ratios else ""
         ratio = "unknown" if math.isnan(self.ratio) else number(self.ratio)
-        return f"{where}: ratio {ratio} [{interval}], {self.points} networks{missing}: {self.says}"
+        networks = f"{self.points} network{'s' if self.points != 1 else ''}"
+        return f"{where}: ratio {ratio} [{interval}], {networks}{missing}: {self.says}"
 
     @property
     def says(self) -> str:
@@ -144,6 +145,27 @@ class Explanation:
     """Partial dependence on the two strongest factors of the points, by workload: the index holds the
     values of the strongest, the columns those of the next, both with the factor's name. None with too
     few points or factors."""
+
+    @property
+    def of_one_network(self) -> tuple[Rule, ...]:
+        """The ratio of each workload with its interval over repetitions; empty in a design with several
+        networks. `everywhere` has no interval over one."""
+        if self.everywhere.points != 1:
+            return ()
+        return tuple(
+            Rule(
+                conditions=(f"workload is {row['workload']}",),
+                ratio=row["ratio"],
+                low=row["low"],
+                high=row["high"],
+                verdict=row["verdict"],
+                points=1,
+                ratios=1,
+                planned_ratios=1,
+                average=self.average,
+            )
+            for row in self.table.to_dict("records")
+        )
 
 
 def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:

@@ -1,7 +1,8 @@
 """Delays that so many repetitions cannot have seen: they are rarer than one in a few of them.
 
 An interval of a mean is made of the spread of its values. A delay that is in none of them has no part in it,
-so a variant that now and then takes many times as long may be called equal, or faster.
+so a variant that now and then takes many times as long may be called equal, or faster. A median does not see
+delays that are in fewer than half of the values, though there are many: "no difference" says nothing of them.
 """
 
 from __future__ import annotations
@@ -21,12 +22,17 @@ def unseen_share(repetitions: int) -> float:
 
 
 def sentences(pairings: Mapping[str, Pairing], campaign: CampaignInfo) -> list[str]:
-    """Return a sentence on delays that the means of a campaign cannot show; none where no means are
-    compared."""
+    """Return a sentence on delays that the means or medians of a campaign cannot show; none where neither is
+    compared, and none on medians where a design loses nothing or a network has one value."""
     pairs = [int(pairing.ratios["pairs"].max()) for pairing in pairings.values() if len(pairing.ratios)]
+    most = max(pairs, default=0)
+    if campaign.statistic == "median" and most > 1 and "loss" in campaign.design_text:
+        return [
+            "A median does not see what fewer than half of the transfers of a network meet, such as rare"
+            " losses: --statistic mean does."
+        ]
     if campaign.statistic != "mean" or not pairs:
         return []
-    most = max(pairs)
     return [
         f"A mean rests on {most} pairs at most, in each network: a delay that less than"
         f" {percent(unseen_share(most))} of the transfers meet may be in none of them, and in no interval."

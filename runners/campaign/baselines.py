@@ -20,16 +20,20 @@ def compared_with(design: Design, arms: Mapping[str, Arm]) -> dict[str, str | No
     return {variant.label: _of(variant, design, arms) for variant in design.variants}
 
 
-def compared(design: Design, arms: Mapping[str, Arm]) -> list[str]:
-    """The labels of the variants that are in a ratio to another."""
-    has_usual = any(variant.is_baseline for variant in design.variants)
-    return [
-        variant.label
+def baselines_in(design: Design, arms: Mapping[str, Arm]) -> tuple[dict[str, str], str | None]:
+    """Return the label of the baseline of each variant that is in a ratio, and that of the design's."""
+    usual = next((variant.label for variant in design.variants if variant.is_baseline), None)
+    of_each = {
+        variant.label: usual if (own := _of(variant, design, arms)) is None else own
         for variant in design.variants
         if not variant.is_baseline
-        and (name := _of(variant, design, arms)) != WITH_NONE
-        and (name or has_usual)
-    ]
+    }
+    return {label: baseline for label, baseline in of_each.items() if baseline}, usual
+
+
+def compared(design: Design, arms: Mapping[str, Arm]) -> list[str]:
+    """The labels of the variants that are in a ratio to another."""
+    return [*baselines_in(design, arms)[0]]
 
 
 def _of(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str | None:

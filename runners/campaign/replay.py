@@ -52,9 +52,12 @@ class Replay:
     def digests(self) -> tuple[str, str]:
         """The digests of the events on the wire, recorded and replayed, over everything that was recorded.
 
-        Both have the recorded task: the additional recordings of a replay change nothing on the network.
+        Both have the recorded task: the additional recordings of a replay change nothing on the network. A
+        sample that has no task has the digest alone, which is compared as it is.
         """
         recorded = self.recorded.record
+        if not recorded.task and "metrics_digest" in recorded.checks:
+            return str(recorded.checks["digest"]), digest.of_trial(self.replayed.record)
         again = dataclasses.replace(self.replayed.record, task=recorded.task)
         return digest.of_trial(recorded), digest.of_trial(digest.as_far_as(again, recorded))
 
@@ -64,6 +67,11 @@ class Replay:
         return digest.other_metrics(self.recorded.record, self.replayed.record)
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether it was recorded what the trial can be compared by: a sample has no verdicts of packets."""
+        return self.is_virtual or bool(self.recorded.record.verdicts)
+
+    @property
     def same(self) -> bool:
         """Whether state and verdicts of all packets that both runs sent are the same. In virtual time,
         whether the events on the wire and all recorded metrics that still exist are the same."""
@@ -71,7 +79,8 @@ class Replay:
         if self.is_virtual:
             return len(set(self.digests)) == 1 and not self.other_metrics
         met_any = bool(replayed.verdicts)
-        return recorded.state == replayed.state and met_any and recorded.met_the_losses_of(replayed)
+        met_the_same = met_any and self.is_comparable and recorded.met_the_losses_of(replayed)
+        return recorded.state == replayed.state and met_the_same
 
 
 def replay(
@@ -88,7 +97,10 @@ def replay(
         experiment = _experiment(campaign, implementations)
     except Refusal as refusal:
         if recorded is None:
-            raise
+            raise Refusal(
+                f"{stored.record.key}: its task was not recorded, and its design cannot be run today"
+                f" ({refusal}): replay it with the revision that its start names"
+            ) from refusal
         task, differences = recorded, [f"the design could not be run today: {refusal}"]
     else:
         today = experiment.task(stored.record.key, campaign.provenance["link"])

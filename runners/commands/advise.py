@@ -21,6 +21,7 @@ from fecbench.runners.commands.console.destination import check_file
 from fecbench.runners.commands.console.quantity_options import one, parser
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.paths import Estimate
+from fecbench.topologies.link import FULL_FRAME_BYTES
 
 if TYPE_CHECKING:
     from fecbench.results.advice import Network
@@ -222,7 +223,7 @@ def _with_flags(path: NetworkPath, flags: dict[str, Estimate]) -> NetworkPath:
             path = path.noting(
                 f"{_flag(name)} counts in the place of what the file says, {before.value:.3g}."
             )
-    if flags.keys() & {"burst", "loss"}:
+    if "burst" in flags or ("loss" in flags and path.burst is not None):
         path = replace(path, ends="", burst_s=None)
     return replace(path, **flags)  # type: ignore[arg-type]
 
@@ -248,6 +249,8 @@ def _network(
     if path.burst is not None and path.burst.origin == "flag" and path.burst.value < 1:
         raise BadInput(f"burst = {path.burst.value:g}: must be 1 or more, and finite: packets lost in a row")
     burst = 1.0 if path.burst is None else path.burst.value
+    if path.burst is None and path.burst_s is not None:
+        burst = max(1.0, path.burst_s.value * 1e6 * path.bandwidth_mbps.value / 8 / FULL_FRAME_BYTES)
     is_measured = path.burst is not None and path.burst.origin == "file"
     return Network(
         path.rtt_ms.value,
@@ -257,6 +260,7 @@ def _network(
         1.0 if is_lossless and is_measured else burst,
         congestion_control,
         None if path.queue_bdp is None else path.queue_bdp.value,
+        by_time=path.ends == "time",
     )
 
 

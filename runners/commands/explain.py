@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fecbench.designs import screening as trajectories
     from fecbench.results.analysis.comparing import Comparison
-    from fecbench.results.analysis.rules import Rule
+    from fecbench.results.analysis.rules import Explanation, Rule
     from fecbench.results.figures.saving import Folder
 
 
@@ -153,14 +153,18 @@ def _lines(comparison: Comparison, paths: Sequence[str]) -> list[str]:
     margin = percent(float(explanation.table["margin"].max()))
     return [
         f"{comparison.metric} of “{comparison.variant}” / “{comparison.baseline}”,"
-        f" {explanation.average} over networks with 95 % interval, margin {margin}",
+        f" {_of_what(explanation)} with 95 % interval, margin {margin}",
         *([comparison.left_out] if comparison.left_out else []),
-        str(explanation.everywhere),
+        *(str(rule) for rule in explanation.of_one_network or [explanation.everywhere]),
         explanation.sentence,
         *(str(rule) for rule in explanation.rules),
         *([f"error when shuffled: {driving}"] if driving else []),
         *(f"figure {path}" for path in paths),
     ]
+
+
+def _of_what(explanation: Explanation) -> str:
+    return "over repetitions" if explanation.of_one_network else f"{explanation.average} over networks"
 
 
 def _document(comparison: Comparison, paths: Sequence[str]) -> dict[str, Any]:
@@ -183,10 +187,10 @@ def _document(comparison: Comparison, paths: Sequence[str]) -> dict[str, Any]:
     importances = explanation.importances
     return {
         **arms,
-        "everywhere": _rule(explanation.everywhere),
+        "everywhere": None if explanation.of_one_network else _rule(explanation.everywhere),
         "p_value": number(explanation.p_value),
         "sentence": explanation.sentence,
-        "rules": [_rule(rule) for rule in explanation.rules],
+        "rules": [_rule(rule) for rule in explanation.of_one_network or explanation.rules],
         "correlations": explanation.correlations.to_dict("records"),
         "importances": dict(zip(importances["factor"], importances["importance"], strict=True)),
         "figures": paths,

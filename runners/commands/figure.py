@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fecbench.results.store.records import CampaignInfo
 
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+_END = re.compile(r"\.\s+(?=\D)")
+"""The end of a sentence. That of "Fig. 6" is none."""
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?)\s*(in|cm|mm|pt)")
 _LEAST, _MOST = 1.5, 20.0  # inches
 
@@ -159,7 +161,7 @@ def _list(figures: Mapping[str, Named], as_json: bool) -> None:
         print_document([{"figure": figure.name, "caption": figure.caption} for figure in figures.values()])
         return
     for figure in figures.values():
-        say(f"{figure.name}: {figure.caption.partition('. ')[0].rstrip('.')}")
+        say(f"{figure.name}: {_END.split(figure.caption)[0].rstrip('.')}")
 
 
 def _draw(drawing: Named, output: Path, style: str, inches: float | None, titled: bool) -> str:

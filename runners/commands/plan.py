@@ -43,7 +43,8 @@ def plan(
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
-    from fecbench.results.analysis import same_losses
+    from fecbench.results.analysis import same_losses, uncompared
+    from fecbench.runners.campaign.baselines import baselines_in
     from fecbench.runners.campaign.checks import check
     from fecbench.runners.campaign.experiment import Experiment
     from fecbench.runners.campaign.reach import reach
@@ -80,7 +81,12 @@ def plan(
         if planned.criteria:
             _print_criteria(planned)
         _print_reach(experiment)
-        for sentence in same_losses.sentences(loaded.text, loaded.repetitions):
+        labels = [variant.label for variant in loaded.variants]
+        compared_with, usual = baselines_in(loaded, experiment.arms)
+        for sentence in (
+            *same_losses.sentences(loaded.text, loaded.repetitions),
+            *uncompared.sentences(labels, compared_with, usual),
+        ):
             say(sentence)
         say_next(f"fecbench run {shlex.quote(str(design))} {_engine(loaded)} --db {loaded.name}.sqlite")
 

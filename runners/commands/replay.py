@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fecbench.runners.campaign.replay import Replay
     from fecbench.runners.implementations.finding import Implementations
 
+NOTHING = 3
+"""The exit status when nothing can be said."""
 REPORT = "replay.json"
 """File beside the recordings: both runs, as `--json` prints them."""
 BY_HAND = "by-hand"
@@ -184,7 +186,7 @@ def _replay_trial(
             say(f"{sentence}\nfigure {plot}" if sentence else f"figure {plot}")
         if programs is not None:
             say(f"its programs by hand, over loopback: {programs}")
-    return 0 if result.same else 1
+    return 0 if result.same else 1 if result.is_comparable else NOTHING
 
 
 def _keep(
@@ -236,6 +238,10 @@ def comparison(result: Replay) -> str:
         return f"{after}, digest {now}, as recorded"
     if before != after:
         return f"NOT as recorded: the state was {before}, and is {after}"
+    if not result.is_comparable:
+        return f"{after}, but not compared: the verdicts of its packets were not recorded"
+    if not result.replayed.record.verdicts:
+        return "NOT as recorded: there are no verdicts of packets this time"
     return f"{after}, as recorded" if result.same else "NOT as recorded: packets met other verdicts"
 
 

@@ -96,6 +96,26 @@ def estimated(lost: Verdicts, follows: Verdicts | None = None, at_s: Floats | No
     return Losses(losses.loss, losses.burst, ends, burst_s)
 
 
+def lasting(losses: Losses, apart_s: float) -> Estimate | None:
+    """Return how long a burst lasts (s), by losses of packets that were sent so far apart.
+
+    None: no loss makes another more likely, so a burst may be of any length that is shorter. In Gilbert's
+    model in time, a packet behind a lost one is lost with the probability π + (1 − π) exp(−apart / span),
+    where π is the share of losses. A burst lasts for span / (1 − π) on average.
+    """
+    if losses.burst.low == 1:
+        return None
+    share = losses.loss.value
+
+    def seconds(in_a_row: float) -> float:
+        alike = (1 - 1 / in_a_row - share) / (1 - share)
+        return -apart_s / math.log(alike) / (1 - share) if 0 < alike < 1 else 0.0
+
+    burst = losses.burst
+    value, low, high = seconds(burst.value), seconds(burst.low), seconds(burst.high)
+    return Estimate(value, low, high) if low > 0 else None
+
+
 def _shares_of_none(count: int) -> Estimate:
     """Return the share of losses where none was seen: 0, and what may have been missed."""
     posterior = np.random.default_rng(_SEED).beta(0.5, count + 0.5, DRAWS)

@@ -19,7 +19,10 @@ def path(content: bytes) -> Path:
     try:
         trace = mahimahi.read(content).trace
     except TraceError as error:
-        raise BadInput(f"is no recording that is known here; as a trace of mahimahi: {error}") from None
+        raise BadInput(
+            f"is no recording that is known here; as a trace of mahimahi: {error}. A CSV must have the"
+            " columns timestamp (s) and rtt (ms), and -1 where a packet was lost"
+        ) from None
     ends_us = np.cumsum(trace.keep_us)
     sizes = np.asarray(trace.burst_bytes, dtype=np.float64) * (_PACKET_BYTES / FULL_FRAME_BYTES)
     total = np.concatenate(([0.0], np.cumsum(sizes)))

@@ -1,7 +1,8 @@
 """The path of probes that are answered, such as pings: round-trip times, and which were lost.
 
 A probe is lost in either direction. So the share of one direction is between none of that and all of it; half
-is its value. Probes that are far apart tell nothing of what is lost in a row.
+is its value. Where probes that are near each other are lost in a row, that takes time, in which a transfer
+sends many packets. So time is taken to end these bursts. Other probes tell nothing of what is lost in a row.
 """
 
 import math
@@ -40,24 +41,30 @@ def path_of(probes: Sequence[Probe], form: str, source: str = "", notes: Sequenc
             " answer"
         )
     lost = np.array([probe.rtt_ms is None for probe in probes])
-    both_ways = loss_estimate.estimated(lost).loss
+    losses = loss_estimate.estimated(lost)
+    both_ways = losses.loss
     sent_s = np.array([probe.sent_s for probe in probes])
     lasts_s = float(sent_s[-1] - sent_s[0])
     apart_s = float(np.median(np.diff(sent_s)))
     remarks = [*notes]
-    burst = None
+    burst_s = None
     if lost.any():
         remarks.append("A probe is lost in either direction: half of the losses are taken for each.")
         if apart_s <= _NEAR_S:
-            burst = loss_estimate.estimated(lost).burst
-            remarks.append(f"Bursts are of probes, {1e3 * apart_s:.3g} ms apart.")
+            burst_s = loss_estimate.lasting(losses, apart_s)
+    if burst_s is not None:
+        remarks.append(
+            f"Probes are {1e3 * apart_s:.3g} ms apart, and {losses.burst.value:.3g} are lost in a row: that"
+            " takes time, so time is taken to end a burst."
+        )
     one_way = 1 - math.sqrt(1 - both_ways.value)
     return Path(
         form=form,
         source=source,
         rtt_ms=least(rtts),
         loss=Estimate(one_way, min(both_ways.low / 2, one_way), both_ways.high),
-        burst=burst,
+        ends="" if burst_s is None else "time",
+        burst_s=burst_s,
         packets=len(probes),
         lost=int(lost.sum()),
         lasts_s=lasts_s if math.isfinite(lasts_s) else None,

@@ -49,6 +49,10 @@ def test_a_bad_file_is_named_in_one_line(tmp_path: Path) -> None:
     for content, why in (
         (b"", "is empty"),
         (b"0 1 2\n", "line 1: '2'"),
+        (
+            b"packet,lost\n0,1\n",
+            "line 1: 'packet': must be 0 .* without a heading",
+        ),
         (b"\xff\xfe", "is no text"),
         (b"01\n1x0\n", "line 2: 'x'"),
     ):

@@ -232,6 +232,12 @@ BAD_OF_OTHERS = [
     ("rates", "0 1\n0 2\n", "line 2: its time must be later"),
     ("rates", "0 nan\n", "'nan' is no number"),
     ("rates", "0 -1\n", "-1 Mbit/s"),
+    ("rates", "time_s,dl_mbps\n0,1\n", "line 1: 'time_s,dl_mbps': is a heading: leave it out"),
+    (
+        "irtt",
+        "timestamp,rtt\n0,7\n1,nan\n",
+        "line 3: 'nan' is no delay: that of a packet that was lost is -1",
+    ),
     ("irtt", "time,rtt\n0,1\n", "must have the columns timestamp and rtt"),
     ("irtt", "timestamp,rtt\n0,-7\n", "clocks differ"),
     ("theaterq", "1 2\n", "line 1: has 2 columns: must have 5"),

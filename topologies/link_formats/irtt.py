@@ -76,11 +76,17 @@ def _lines(content: bytes, kind: str) -> Iterator[_Row]:
         values = line.split(",")
         if len(values) != len(names):
             raise TraceError(f"line {line_number}: has {len(values)} columns; the heading has {len(names)}")
-        delays = {other: number(values[other], f"line {line_number}") for other in others}
+        delays = {other: _delay(values[other], f"line {line_number}") for other in others}
         is_lost = any(delay in (-1, 0) for delay in delays.values())
         time, units = _time(values[at], f"line {line_number}")
         begin = time if begin is None else begin  # 19 digits are more than a float can hold
         yield f"line {line_number}", float(time - begin) / units, None if is_lost else delays[place]
+
+
+def _delay(text: str, where: str) -> float:
+    if text.strip().lower() in ("", "nan"):
+        raise TraceError(f"{where}: {text.strip()!r} is no delay: that of a packet that was lost is -1")
+    return number(text, where)
 
 
 def _time(text: str, where: str) -> tuple[int | float, float]:

@@ -24,6 +24,11 @@ def read(content: bytes, holds: Holds = "after") -> Imported:
             raise TraceError(
                 f"{where}: has {len(columns)} columns: must have two, a time in s and a rate in Mbit/s"
             )
+        if not times and columns[0][:1].isalpha():
+            raise TraceError(
+                f"{where}: {','.join(columns)[:40]!r}: is a heading: leave it out. The columns are a time in"
+                " s and a rate in Mbit/s"
+            )
         at_s, mbps = time_s(columns[0], where), number(columns[1], where)
         if not 0 <= mbps <= _MOST_MBPS:
             raise TraceError(f"{where}: {mbps:g} Mbit/s: must be 0 to 100000")

@@ -136,8 +136,10 @@ def _saving(effect: Effect) -> str:
 
 def _saved(number: Number) -> str:
     digits = 0 if max(abs(number.low), abs(number.high)) >= 10 else 1
-    low, value, high = (f"{ms:.{digits}f}" for ms in (number.low, number.value, number.high))
-    return f"{value} ms ({low} to {high})".replace("-0 ", "0 ")
+    # Zero is added, since −0 is printed with its sign.
+    ends = (number.low, number.value, number.high)
+    low, value, high = (f"{round(ms, digits) + 0:.{digits}f}" for ms in ends)
+    return f"{value} ms ({low} to {high})"
 
 
 def _more(effect: Effect) -> str:
@@ -205,7 +207,8 @@ def _measured(answer: Answer) -> Iterator[str]:
     if path.queue_losses:
         yield f"  {path.queue_losses} more were lost at a full queue: they are no losses of the path."
     if path.ends:
-        yield f"  A burst ends by {'time' if path.ends == 'time' else 'packets'}."
+        lasts = "" if path.burst_s is None else f", after {_estimate(path.burst_s, 'ms', 1e3)}"
+        yield f"  A burst ends by {'time' if path.ends == 'time' else 'packets'}{lasts}."
     yield from (f"  {note}" for note in path.notes)
 
 
@@ -250,6 +253,8 @@ def _by_record(answer: Answer) -> Iterator[str]:
         far = f", by more than a factor of {FAR:g}" if name in advice.far else ""
         ends = f"{_value(name, low)} to {_value(name, high)}"
         yield f"{believe}{name} is outside of what was measured, {ends}{far}."
+    if answer.network.by_time and "burst" in advice.far:
+        yield "Time ends a burst here, and a number of packets in what was measured (docs/losses-of-time.md)."
     if advice.answer == "nothing":
         instead = "" if answer.not_run else "this network (leave out --no-run), or "
         yield f"To know more, run {instead}a design of it: docs/write-a-design.md."

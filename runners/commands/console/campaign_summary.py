@@ -19,10 +19,11 @@ from fecbench.results.analysis import (
     repair,
     same_losses,
     timers,
+    uncompared,
     unseen,
 )
-from fecbench.results.analysis.margins import margins_text
-from fecbench.results.analysis.pairing import comparisons, left_out
+from fecbench.results.analysis.margins import below, margins_text
+from fecbench.results.analysis.pairing import baseline_of, baselines_of, comparisons, left_out
 from fecbench.results.analysis.summary import median_column, summary
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics.units import change_text, difference, number, ratio_text
@@ -74,7 +75,9 @@ def print_summary(
             say(sentence)
     for sentence in exposure.sentences(exposed):
         say(sentence)
+    labels = [variant["label"] for variant in campaign.variants]
     for sentence in (
+        *uncompared.sentences(labels, baselines_of(campaign), baseline_of(campaign)),
         *timers.sentences(campaign),
         *deciding.sentences(campaign),
         *unseen.sentences(pairings, campaign),
@@ -107,8 +110,8 @@ def _meaning(campaign: CampaignInfo, compared: pd.DataFrame) -> str:
     if campaign.engine == "field":
         ratio = "the geometric mean of those of its blocks"
     return (
-        f"helps and harms: by more than the margin, {margins_text(campaign)}; no difference: within it;"
-        f" ratio: {ratio}"
+        f"helps and harms: by more than the margin, {margins_text(campaign)}{below(campaign)};"
+        f" no difference: within it; ratio: {ratio}"
     )
 
 

@@ -117,6 +117,13 @@ def test_nothing_can_be_said_an_order_of_magnitude_beyond_what_was_measured(far:
     assert advice.outside and advice.far == [*far] == [*advice.beyond]
 
 
+def test_nothing_can_be_said_of_bursts_that_time_ends() -> None:
+    """Packets end those of all recorded networks. A burst of one packet ends with it either way."""
+    advice = advice_on(burst=4, by_time=True)
+    assert (advice.answer, advice.far, advice.outside) == ("nothing", ["burst"], True)
+    assert advice_on(burst=1, by_time=True).answer == advice_on(burst=1).answer != "nothing"
+
+
 @pytest.mark.parametrize(
     "network", [{"loss": 0.001}, {"loss": 0.08}, {"burst": 1.05}, {"rtt_ms": 640}], ids=str
 )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fecbench.designs.design import Design
 from fecbench.results.analysis import averages, comparison
 from fecbench.results.analysis.intervals import mean_ratio_interval, of_campaign
-from fecbench.results.analysis.margins import margins_of, margins_text
+from fecbench.results.analysis.margins import below, margins_of, margins_text
 from fecbench.results.analysis.pairing import comparisons
 from fecbench.results.metrics import DEFAULT
 from fecbench.results.store.records import DEFAULT_MARGIN, CampaignInfo, Workload
@@ -161,6 +161,7 @@ def test_in_virtual_time_no_margin_is_below_what_it_is_true_to() -> None:
     assert margins_of(campaign_of(1, 1, "emulated", margin=0.001)) == {SHORT: 0.001, LONG: 0.001}
     assert margins_text(campaign_of(1, 1)) == "2 %"
     assert margins_text(tight) == f"1 % for {SHORT}, 4 % for {LONG}"
+    assert "0.1 % is asked for" in below(tight) and below(campaign_of(1, 1)) == ""
     table = rows_of(*steady([0.98, 1.02]), "virtual", 0.0)
     assert table.loc[SHORT, list(comparison.COUNTS)].tolist() == [1, 1, 0, 0]
     assert table.loc[LONG, list(comparison.COUNTS)].tolist() == [0, 0, 2, 0]

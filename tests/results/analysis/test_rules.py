@@ -390,6 +390,27 @@ def test_too_few_points_give_no_rule_and_say_so() -> None:
             draw(explanation, XOR, OFF)
 
 
+def test_one_network_has_the_ratio_of_each_workload_with_its_interval_over_repetitions() -> None:
+    ratios = {"download-1": 0.8, "download-2": 1.0}
+    rows = [
+        (workload, 0, repetition, variant, "ok", time)
+        for workload, ratio in ratios.items()
+        for repetition in range(10)
+        for variant, time in ((OFF, 1.0), (XOR, ratio))
+    ]
+    columns = ["workload", "point", "repetition", "variant", "state", DEFAULT]
+    workloads = [Workload(label=label, name="download", parameters={}) for label in ratios]
+    campaign = campaign_info(points=[{"owd_ms": 5}], variants=variants(OFF, XOR), workloads=workloads)
+    explanation = explain(paired(pd.DataFrame(rows, columns=columns), OFF, XOR, DEFAULT), campaign)
+    assert [(rule.ratio, rule.low, rule.high, rule.verdict) for rule in explanation.of_one_network] == [
+        (0.8, 0.8, 0.8, "gain"),
+        (1.0, 1.0, 1.0, "equivalent"),
+    ]
+    assert "workload is download-1: ratio 0.80 [0.80, 0.80], 1 network: helps" in str(
+        explanation.of_one_network[0]
+    )
+
+
 def test_the_same_comparison_is_explained_in_the_same_way() -> None:
     one, other = (explain(*compared(np.random.default_rng(7), 40, effect=planted)) for _ in range(2))
     assert (one.rules, one.p_value) == (other.rules, other.p_value)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from fecbench import designs
-from fecbench.runners.campaign.baselines import WITH_NONE, compared_with
+from fecbench.results.analysis import uncompared
+from fecbench.runners.campaign.baselines import WITH_NONE, baselines_in, compared_with
 from tests.support.designs import Table, variant
 from tests.support.experiments import experiment_of
 
@@ -39,4 +40,9 @@ STACKS: list[tuple[list[Table], dict[str, str | None]]] = [
 def test_each_variant_is_compared_with_its_own_stack(write_design: Any, tmp_path: Path) -> None:
     for variants, right in STACKS:
         design = designs.load(write_design(tmp_path, variants=variants))
-        assert compared_with(design, experiment_of(design).arms) == right
+        arms = experiment_of(design).arms
+        assert compared_with(design, arms) == right
+        alone = [label for label, baseline in right.items() if baseline == WITH_NONE]
+        unnamed = [label for label in alone if label not in right.values()]
+        sentence = "".join(uncompared.sentences([*right], *baselines_in(design, arms)))
+        assert [label for label in right if f"“{label}”" in sentence] == unnamed

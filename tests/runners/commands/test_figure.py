@@ -94,6 +94,7 @@ def test_without_a_name_the_figures_are_listed(fecbench_here: Any, few: Path) ->
     result = fecbench_here("figure", "--db", few)
     names = [line.partition(":")[0] for line in result.stdout.splitlines()]
     assert {"points", "ratio", "bars", "dct"} <= set(names)
+    assert not [line for line in result.stdout.splitlines() if line.endswith(", Fig")]  # of "Fig. 6"
     listed = json.loads(fecbench_here("figure", "--db", few, "--json").stdout)
     assert [style["figure"] for style in listed] == names
 

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from fecbench.results.store.digest import of_trial
 from fecbench.results.store.records import State, StoredTrial, TrialKey, VerdictLog
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.commands.replay import comparison
@@ -22,6 +23,21 @@ def test_a_replay_says_the_state_and_what_is_not_as_recorded() -> None:
     assert comparison(other_state) == "NOT as recorded: the state was ok, and is timeout"
     other_losses = dataclasses.replace(same, replayed=trial("ok", b"\x02"))
     assert comparison(other_losses) == "NOT as recorded: packets met other verdicts"
+    none = dataclasses.replace(same.recorded, record=dataclasses.replace(same.recorded.record, verdicts=[]))
+    for lacking, words in (
+        (dataclasses.replace(same, recorded=none), "ok, but not compared: the verdicts"),
+        (dataclasses.replace(same, replayed=none), "NOT as recorded: there are no verdicts"),
+    ):
+        assert not lacking.same and comparison(lacking).startswith(words)
+
+
+def test_a_sample_without_tasks_is_compared_by_the_digest_that_it_has() -> None:
+    replayed = of_metrics(freezes=1.0)
+    checks = {"digest": of_trial(replayed.record), "metrics_digest": "of the metrics"}
+    for digest, same in ((checks["digest"], True), ("another", False)):
+        record = campaigns.trial(replayed.record.key, "ok", checks={**checks, "digest": digest})
+        result = Replay(dataclasses.replace(replayed, record=record), replayed, [])
+        assert result.same is same, comparison(result)
 
 
 def of_metrics(**metrics: float) -> StoredTrial:

@@ -138,3 +138,20 @@ def test_a_count_alone_is_less_sure_than_its_packets() -> None:
     known, alone = estimated(lost).loss, counted(20, 1000)
     assert alone.value == known.value == 0.02
     assert alone.low < known.low and known.high < alone.high
+
+
+@pytest.mark.parametrize("bad_s", [0.01, 0.03])
+def test_probes_lost_in_a_row_tell_how_long_a_burst_lasts(bad_s: float) -> None:
+    generator, hits = np.random.default_rng(7), 0
+    at_s = 0.01 * np.arange(6000)
+    for _ in range(RECORDINGS // 2):
+        stays = generator.exponential(np.tile([1.0, bad_s], 200))
+        lost = np.searchsorted(np.cumsum(stays), at_s) % 2 == 1
+        burst_s = loss_estimate.lasting(estimated(lost), 0.01)
+        hits += burst_s is not None and burst_s.low <= bad_s <= burst_s.high
+    assert hits >= 0.9 * RECORDINGS / 2, hits
+
+
+def test_probes_lost_one_by_one_do_not_tell_how_long_a_burst_lasts() -> None:
+    lost = np.random.default_rng(7).random(6000) < 0.01
+    assert loss_estimate.lasting(estimated(lost), 0.01) is None
