@@ -82,7 +82,7 @@ def test_losses_have_the_model_of_what_ends_a_burst(path: Path, model: str) -> N
 def test_bursts_that_a_recording_did_not_meet_begin_as_seldom_whatever_their_length(
     burst: Estimate | None, ends: tuple[float, float]
 ) -> None:
-    """With 4 in a row, 0.4 % of losses are a burst in each thousandth packet."""
+    """Losses of 0.4 %, with 4 in a row, are a burst in each thousandth packet."""
     design = design_of(replace(KNOWN, loss=Estimate(0.0, 0.0, 0.004), burst=burst), 50_000)
     points = [{**design.constants, **point} for point in design.plan().points]
     assert 0.0005 < max(float(point["loss.p"]) for point in points) <= 0.001  # type: ignore[arg-type]

@@ -88,7 +88,7 @@ def test_an_interval_of_bursts_is_wider_than_one_of_single_losses() -> None:
     ("count", "in_a_row"), [(10, 1), (10, 4), (1000, 1), (1000, 2), (1000, 4), (10**5, 4)]
 )
 def test_no_loss_gives_an_upper_bound(count: int, in_a_row: int, estimate: Callable[[int], Estimate]) -> None:
-    """With that share, at most 5 of 100 recordings have no loss: no burst begins, and none lasts from before."""
+    """Recordings without a loss are 5 of 100 at most: no burst begins, and none lasts from before."""
     loss = estimate(count)
     assert loss.value == loss.low == 0 < loss.high < min(1, 3 * LONGEST / count)
     begins = loss.high / (1 - loss.high) / in_a_row
