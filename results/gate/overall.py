@@ -193,7 +193,7 @@ def _ratio(
     halves = [half_width(parts, freedoms, error) for error in (level, level if alone is None else 2 * alone)]
     ends = (end for half in halves for end in (mean - half, mean + half))
     error = half_width(parts, freedoms, LEVEL) / normal_quantile(1 - LEVEL / 2)
-    return Ratio(math.exp(mean), *map(math.exp, ends), error)
+    return Ratio(math.exp(mean), *map(math.exp, ends), error=error)
 
 
 def of_repetitions(moves: Floats, pairs: pd.DataFrame) -> tuple[Floats, Floats]:
