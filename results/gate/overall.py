@@ -191,9 +191,9 @@ def _ratio(
         parts, freedoms = np.array([count * of_networks.var(ddof=1)]), np.array([count - 1.0])
     level, alone = levels
     halves = [half_width(parts, freedoms, error) for error in (level, level if alone is None else 2 * alone)]
-    ends = (end for half in halves for end in (mean - half, mean + half))
+    low, high, at_least, at_most = (math.exp(end) for half in halves for end in (mean - half, mean + half))
     error = half_width(parts, freedoms, LEVEL) / normal_quantile(1 - LEVEL / 2)
-    return Ratio(math.exp(mean), *map(math.exp, ends), error=error)
+    return Ratio(math.exp(mean), low, high, at_least, at_most, error)
 
 
 def of_repetitions(moves: Floats, pairs: pd.DataFrame) -> tuple[Floats, Floats]:
