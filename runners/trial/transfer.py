@@ -294,6 +294,7 @@ def _transfer(
             for run, bytes_before in zip(runs, before, strict=True)
         )
         outcome.competition.foreground_mbps, outcome.competition.background_mbps = own, sum(theirs)
+        outcome.competition.lasted_s = lasted_s
 
 
 def _set_alarms(name: str, background: _Run, supervisor: Supervisor, begun_s: float, deadline: float) -> None:
