@@ -1,6 +1,7 @@
 """The moment when a link is full, in times that the tests set, and designs of competing transfers."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
+from fecbench.runners.tasks.outcome import Competition
+from fecbench.runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling, metrics
 from fecbench.runners.workloads.competing import Competing, endless_bytes
 from fecbench.runners.workloads.workload import Surroundings
 from fecbench.topologies.link import DirectionSettings, LinkSettings
+from tests.support import tasks
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
@@ -146,6 +149,32 @@ def test_neighbours_join_one_after_another_and_stay_for_as_long(
     assert (own.variant, own.begins_s, own.lasts_s) == ("own", None, None)
     assert [(other.begins_s, other.lasts_s) for other in others] == times
     assert {other.variant for other in others} == {"it"}
+
+
+BOTH = Competition(filling_s=1, foreground_mbps=2, background_mbps=6, lasted_s=0.5)
+
+
+@pytest.mark.parametrize(
+    ("competition", "down", "background", "taken_bytes"),
+    [
+        (BOTH, {}, {}, 250_000),  # 10 Mbit/s for 0.5 s are 625,000 bytes, and 375,000 came
+        (BOTH.model_copy(update={"background_mbps": 10.1}), {}, {}, 0),
+        (BOTH, {"shaper_burst_bytes": 30_000}, {}, 250_000),
+        (BOTH.model_copy(update={"background_mbps": None}), {}, {}, None),
+        (BOTH.model_copy(update={"lasted_s": None}), {}, {}, None),
+        (BOTH, {}, {"lasts_s": 0.3}, None),  # nobody wants what the link could carry
+    ],
+)
+def test_a_background_lacks_the_bytes_that_the_link_could_have_carried(
+    competition: Competition, down: dict[str, Any], background: dict[str, Any], taken_bytes: float | None
+) -> None:
+    settings = LinkSettings.symmetric(10, 5, queue_packets=40)
+    settings = replace(settings, down=replace(settings.down, **down))
+    pairs = tasks.pair("foreground"), tasks.pair("background", **background)
+    task = tasks.task(tasks.link(settings), *pairs, topology="dumbbell")
+    result = metrics(task, competition)
+    assert result.get("taken_bytes") == (None if taken_bytes is None else pytest.approx(taken_bytes))
+    assert "lasted_s" not in result and result["filling_s"] == 1
 
 
 def test_one_neighbour_alone_cannot_join() -> None:
