@@ -6,10 +6,13 @@ until the queue overflows. It is judged by the bytes that left the link, as the 
 so it is the same for every implementation and both backends of the link.
 """
 
+import time
 from collections import deque
+from collections.abc import Callable, Sequence
 
 from fecbench.runners.tasks.outcome import Competition
 from fecbench.runners.tasks.task import Task
+from fecbench.runners.trial.supervisor import Supervisor
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.rate import ConstantRate, ShapedRate
 
@@ -17,6 +20,7 @@ FULL_SHARE = 0.95
 FULL_RTTS = 10
 # The counters are read this often while the link fills.
 INTERVAL_S = 0.02
+_READING = "what came in at clients"
 
 
 def window_s(link: LinkSettings) -> float:
@@ -45,6 +49,39 @@ class Filling:
         begun_ns, carried_before = self._readings[0]
         full_bytes = self._full_bytes_per_s * ((now_ns - begun_ns) / 1e9)
         return now_ns - begun_ns >= self._window_ns and carried_bytes - carried_before >= full_bytes
+
+
+class Clients:
+    """What has come in at each client since now, the foreground's first. It is read every INTERVAL_S until
+    anything comes in there: when its transfer began, is only known when it ends."""
+
+    def __init__(self, received_bytes: Sequence[Callable[[], int]], supervisor: Supervisor) -> None:
+        self._received_bytes, self._supervisor = received_bytes, supervisor
+        self._readings: list[tuple[float, list[int]]] = []
+        self.read()
+
+    def read(self) -> None:
+        """Read the counters of all clients."""
+        now, came = time.monotonic(), [received() for received in self._received_bytes]
+        self._readings.append((now, came))
+        is_before = came[0] == self._readings[0][1][0]
+        self._supervisor.set_alarm(_READING, now + INTERVAL_S if is_before else None, self.read)
+
+    def rates_mbps(self, lasted_s: float) -> tuple[float, list[float]]:
+        """Return the time before the last reading, of `lasted_s` or since the first one, and the rates in it.
+        Between two readings, bytes come evenly."""
+        ended_s, came = self._readings[-1]
+        begun_s = self._readings[0][0]
+        if lasted_s > 0:  # an impossible report fails the trial
+            begun_s = max(begun_s, ended_s - lasted_s)
+        place = max(n for n, (at_s, _) in enumerate(self._readings[:-1]) if at_s <= begun_s)
+        (at_s, before), (next_s, after) = self._readings[place : place + 2]
+        share = (begun_s - at_s) / (next_s - at_s)
+        rates = [
+            8e-6 * (now - (1 - share) * first - share * second) / (ended_s - begun_s)
+            for now, first, second in zip(came, before, after, strict=True)
+        ]
+        return ended_s - begun_s, rates
 
 
 def metrics(task: Task, competition: Competition) -> dict[str, float]:
