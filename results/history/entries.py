@@ -66,7 +66,7 @@ class Entry(BaseModel):
 def entry_of(answer: Mapping[str, Any], versions: Mapping[str, Version], at: str, design: str) -> Entry:
     """Return the entry of an answer (`for_ci.document`) of these two builds. A workload whose ratio or
     interval is unknown or infinite has none in it."""
-    known = {
+    with_interval = {
         name: one
         for name, one in {"all networks": answer, **answer["workloads"]}.items()
         if all(isinstance(value, float) for value in (one["ratio"], *one["interval"]))
@@ -78,8 +78,8 @@ def entry_of(answer: Mapping[str, Any], versions: Mapping[str, Version], at: str
         engine=answer["engine"],
         verdict=answer["verdict"],
         margin=answer["margin"],
-        ratios={name: (one["ratio"], *one["interval"]) for name, one in known.items()},
-        errors={name: one["error"] for name, one in known.items()},
+        ratios={name: (one["ratio"], *one["interval"]) for name, one in with_interval.items()},
+        errors={name: one["error"] for name, one in with_interval.items()},
         old=versions["old"],
         new=versions["new"],
     )

@@ -20,7 +20,7 @@ FULL_SHARE = 0.95
 FULL_RTTS = 10
 # The counters are read this often while the link fills.
 INTERVAL_S = 0.02
-_READING = "what came in at clients"
+_READING = "counters of clients"
 
 
 def window_s(link: LinkSettings) -> float:
@@ -52,8 +52,8 @@ class Filling:
 
 
 class Clients:
-    """What has come in at each client since now, the foreground's first. It is read every INTERVAL_S until
-    anything comes in there: when its transfer began, is only known when it ends."""
+    """Counters of the bytes that come in at each client, the foreground's first. They are read every
+    INTERVAL_S until anything comes in there: when its transfer began, is only known when it ends."""
 
     def __init__(self, received_bytes: Sequence[Callable[[], int]], supervisor: Supervisor) -> None:
         self._received_bytes, self._supervisor = received_bytes, supervisor
@@ -62,15 +62,15 @@ class Clients:
 
     def read(self) -> None:
         """Read the counters of all clients."""
-        now, came = time.monotonic(), [received() for received in self._received_bytes]
-        self._readings.append((now, came))
-        is_before = came[0] == self._readings[0][1][0]
+        now, counts = time.monotonic(), [received() for received in self._received_bytes]
+        self._readings.append((now, counts))
+        is_before = counts[0] == self._readings[0][1][0]
         self._supervisor.set_alarm(_READING, now + INTERVAL_S if is_before else None, self.read)
 
     def rates_mbps(self, lasted_s: float) -> tuple[float, list[float]]:
         """Return the time before the last reading, of `lasted_s` or since the first one, and the rates in it.
         Between two readings, bytes come evenly."""
-        ended_s, came = self._readings[-1]
+        ended_s, counts = self._readings[-1]
         begun_s = self._readings[0][0]
         if lasted_s > 0:  # an impossible report fails the trial
             begun_s = max(begun_s, ended_s - lasted_s)
@@ -79,7 +79,7 @@ class Clients:
         share = (begun_s - at_s) / (next_s - at_s)
         rates = [
             8e-6 * (now - (1 - share) * first - share * second) / (ended_s - begun_s)
-            for now, first, second in zip(came, before, after, strict=True)
+            for now, first, second in zip(counts, before, after, strict=True)
         ]
         return ended_s - begun_s, rates
 

@@ -123,11 +123,13 @@ def test_the_errors_of_ratios_count_and_not_intervals_that_many_ratios_share() -
 
 
 def test_an_entry_has_the_ratios_that_have_an_interval_with_their_errors() -> None:
-    known = {"ratio": 1.1, "interval": [1.0, 1.2], "error": 0.02}
+    complete = {"ratio": 1.1, "interval": [1.0, 1.2], "error": 0.02}
     unknown = {"ratio": 1.1, "interval": [None, None], "error": None}
-    answer = {**known, "verdict": "slower", "margin": 0.01, "implementation": "a", "engine": "virtual"}
+    answer = {**complete, "verdict": "slower", "margin": 0.01, "implementation": "a", "engine": "virtual"}
     versions = {"old": version(0), "new": version(1)}
-    entry = entry_of({**answer, "workloads": {"one": known, "two": unknown}}, versions, "2026-02-01", "few")
+    entry = entry_of(
+        {**answer, "workloads": {"one": complete, "two": unknown}}, versions, "2026-02-01", "few"
+    )
     assert entry.ratios == dict.fromkeys(("all networks", "one"), (1.1, 1.0, 1.2))
     assert entry.errors == dict.fromkeys(("all networks", "one"), 0.02)
 

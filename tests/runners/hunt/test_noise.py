@@ -1,4 +1,4 @@
-"""What becomes of a finding where delays have noise: it is planted, and no trial is run."""
+"""Findings where delays have noise: they are planted, and no trial is run."""
 
 from dataclasses import dataclass
 
