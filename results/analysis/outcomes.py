@@ -8,7 +8,7 @@ gains by failing where it is slow. Trials that are `invalid` (the harness cannot
 A percentile of messages is absent where it falls on a message that never was whole: that is worse than any
 value, too.
 
-What a neighbour got is measured beside any of these, and is the value of each (`Metric.of_any_end`).
+A neighbour's share is measured whatever becomes of the trial, so it is its value (`Metric.of_any_end`).
 
 A drawing that cannot show the worst value, such as a box, says how many it lacks, and of which variant
 (`lacking`).
