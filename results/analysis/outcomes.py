@@ -8,6 +8,8 @@ gains by failing where it is slow. Trials that are `invalid` (the harness cannot
 A percentile of messages is absent where it falls on a message that never was whole: that is worse than any
 value, too.
 
+A neighbour's share is measured whatever becomes of the trial, so it is its value (`Metric.of_any_end`).
+
 A drawing that cannot show the worst value, such as a box, says how many it lacks, and of which variant
 (`lacking`).
 """
@@ -41,7 +43,10 @@ def values(frame: pd.DataFrame, metric: Metric) -> pd.Series:
     """
     ok = frame["state"] == "ok"
     measured = frame[metric.name].astype("float64") if metric.name in frame else math.nan
-    counted = pd.Series(np.select([ok, is_worst(frame)], [measured, metric.worst], math.nan), frame.index)
+    has_value = ok | is_worst(frame) if metric.of_any_end else ok
+    counted = pd.Series(
+        np.select([has_value, is_worst(frame)], [measured, metric.worst], math.nan), frame.index
+    )
     if metric.absent_is_worst:
         has_it = (ok & counted.notna()).groupby(frame["workload"], observed=True).transform("any")
         counted = counted.mask(ok & counted.isna() & has_it, metric.worst)

@@ -32,14 +32,14 @@ def document(result: Answer, commands: Commands) -> dict[str, Any]:
     return {
         "verdict": result.verdict,
         "says": build_answer.headline(result),
-        **_of(measured.overall, "ratio", "interval"),
+        **_of_error(measured.overall),
         "margin": result.margins.overall,
         "helps": result.helps,
         "harms": result.harms,
         "equivalent": result.equivalent,
         "places": result.places,
         "pairs": measured.pairs,
-        "workloads": {label: _of(ratio, "ratio", "interval") for label, ratio in measured.workloads.items()},
+        "workloads": {label: _of_error(ratio) for label, ratio in measured.workloads.items()},
         **_of(measured.mean, "mean_ratio", "mean_interval"),
         **_of(measured.tail, "tail_ratio", "tail_interval"),
         "tail_margin": result.margins.tail,
@@ -89,6 +89,10 @@ def document(result: Answer, commands: Commands) -> dict[str, Any]:
 
 def _of(ratio: Ratio, name: str, interval: str) -> dict[str, Any]:
     return {name: number(ratio.value), interval: [number(ratio.low), number(ratio.high)]}
+
+
+def _of_error(ratio: Ratio) -> dict[str, Any]:
+    return {**_of(ratio, "ratio", "interval"), "error": number(ratio.error)}
 
 
 def markdown(result: Answer, commands: Commands) -> str:

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
-from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.pairing import PAIR
-from fecbench.results.analysis.quantiles import t_quantile
+from fecbench.results.analysis.quantiles import normal_quantile, t_quantile
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
@@ -54,6 +54,9 @@ class Ratio:
     """Ends of the interval of this ratio alone; by default the ends above. Where several ratios must
     all be within a margin, each may be tested alone: "all are" is wrong only if one of them is not (the
     intersection-union test: Berger, Technometrics 24, 1982)."""
+
+    error: float = math.nan
+    """Standard error of the logarithm: 1.96 of them are half of the interval of 95 % of this ratio alone."""
 
     def __post_init__(self) -> None:
         for name, end in (("at_least", self.low), ("at_most", self.high)):
@@ -188,8 +191,9 @@ def _ratio(
         parts, freedoms = np.array([count * of_networks.var(ddof=1)]), np.array([count - 1.0])
     level, alone = levels
     halves = [half_width(parts, freedoms, error) for error in (level, level if alone is None else 2 * alone)]
-    ends = (end for half in halves for end in (mean - half, mean + half))
-    return Ratio(math.exp(mean), *map(math.exp, ends))
+    low, high, at_least, at_most = (math.exp(end) for half in halves for end in (mean - half, mean + half))
+    error = half_width(parts, freedoms, LEVEL) / normal_quantile(1 - LEVEL / 2)
+    return Ratio(math.exp(mean), low, high, at_least, at_most, error)
 
 
 def of_repetitions(moves: Floats, pairs: pd.DataFrame) -> tuple[Floats, Floats]:

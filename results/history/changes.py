@@ -8,7 +8,9 @@ change if that number is rare without any change. The search then goes on beside
 these is searched anew, and all are fitted together.
 
 A simulation with the errors of these comparisons determines how many standard errors are rare. So the
-probability of a false alarm at any commit and workload is at most LEVEL.
+probability of a false alarm at any commit and workload is at most LEVEL. All comparisons have the same seeds:
+those of one release with many commits share what chance did to it, and are no independent witnesses. So
+chance is simulated in several ways (`_chances`), and the one with the most false alarms counts.
 """
 
 from __future__ import annotations
@@ -106,16 +108,21 @@ def _of_workload(of: History, workload: str, level: float, margin: float) -> lis
     places, logs, errors = _measured(of, workload)
     crosses = _crossings(places, len(of.versions)) / errors[:, None]
     looked_at = np.flatnonzero((crosses != 0).any(axis=0))
+    chances = _chances(places, len(of.versions), errors)
+    noises = [
+        chance @ np.random.default_rng(1).standard_normal((chance.shape[1], _SIMULATIONS))
+        for chance in chances
+    ]
     crosses, values = crosses[:, looked_at], logs / errors
     picks: list[int] = []
     for _ in range(min(MOST, len(looked_at))):
-        place, scores, limit = _next(crosses, values, picks, level)
+        place, scores, limit = _next(crosses, values, noises, picks, level)
         if scores <= limit:
             break
-        picks = _settled(crosses, values, [*picks, place], level)
+        picks = _settled(crosses, values, noises, [*picks, place], level)
     if not picks:
         return []
-    sizes, spread = _fitted(crosses[:, picks], values)
+    sizes, spread = _fitted(crosses[:, picks], values, chances)
     return [
         Change(
             workload,
@@ -127,14 +134,16 @@ def _of_workload(of: History, workload: str, level: float, margin: float) -> lis
     ]
 
 
-def _settled(crosses: Floats, values: Floats, picks: list[int], level: float) -> list[int]:
+def _settled(
+    crosses: Floats, values: Floats, noises: Sequence[Floats], picks: list[int], level: float
+) -> list[int]:
     """Return the picks, each searched anew beside the others until none moves: the first pick may lie between
     several changes. A pick that chance explains is dropped."""
     for _ in range(MOST):
         before = sorted(picks)
         for pick in before:
             picks = [other for other in picks if other != pick]
-            place, scores, limit = _next(crosses, values, picks, level)
+            place, scores, limit = _next(crosses, values, noises, picks, level)
             picks += [place] if scores > limit else []
         if sorted(picks) == before:
             break
@@ -149,7 +158,8 @@ def _measured(of: History, workload: str) -> tuple[list[tuple[int, int]], Floats
             ratio, low, high = entry.ratios[workload]
             places.append(place)
             logs.append(math.log(ratio))
-            errors.append(max(math.log(high / low) / (2 * _QUANTILE), _LEAST_ERROR))
+            error = entry.errors.get(workload, math.log(high / low) / (2 * _QUANTILE))
+            errors.append(max(error, _LEAST_ERROR))
     return places, np.array(logs), np.array(errors)
 
 
@@ -163,19 +173,38 @@ def _crossings(places: Sequence[tuple[int, int]], count: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(places), count)
 
 
-def _next(crosses: Floats, values: Floats, picks: Sequence[int], level: float) -> tuple[int, float, float]:
+def _chances(places: Sequence[tuple[int, int]], count: int, errors: Floats) -> list[Floats]:
+    """Return kinds of chance, each a matrix: its product with independent normal numbers is the noise of the
+    comparisons, in their errors.
+
+    Chance is new in each comparison; or a commit's own, the same in all of its comparisons, as in virtual
+    time; or it comes with a commit and stays, where later commits change nothing.
+    """
+    from scipy.optimize import nnls  # no other command needs it
+
+    own = np.zeros((len(places), count))
+    for row, (old, new) in enumerate(places):
+        own[row, [old, new]] = -math.sqrt(0.5), math.sqrt(0.5)
+    crosses = _crossings(places, count)
+    weights = np.abs(crosses) / errors[:, None] ** 2  # the sums of variances are those of the comparisons
+    stays = crosses * np.sqrt(nnls(weights, np.ones(len(places)))[0]) / errors[:, None]
+    rest = np.sqrt(np.maximum(0.0, 1 - (stays**2).sum(axis=1)))
+    return [np.eye(len(places)), own, np.hstack([stays, np.diag(rest)])]
+
+
+def _next(
+    crosses: Floats, values: Floats, noises: Sequence[Floats], picks: Sequence[int], level: float
+) -> tuple[int, float, float]:
     """Return the commit with the most standard errors beside `picks`, their number, and the number that is
-    exceeded in at most `level` of histories without a further change."""
+    exceeded in at most `level` of histories without a further change, by any of the noises."""
     rest = _without(crosses[:, picks])
     columns = rest @ crosses
     widths = np.sqrt((columns**2).sum(axis=0))
     widths[widths < 1e-9 * max(1.0, float(np.abs(crosses).max()))] = np.inf  # moves nothing that is left
     scores = np.abs(columns.T @ values) / widths
-    chance = np.random.default_rng(1)
-    noise = chance.standard_normal((len(values), _SIMULATIONS))
-    most = (np.abs(columns.T @ noise) / widths[:, None]).max(axis=0)
+    most = [(np.abs(columns.T @ noise) / widths[:, None]).max(axis=0) for noise in noises]
     place = int(scores.argmax())
-    return place, float(scores[place]), float(np.quantile(most, 1 - level))
+    return place, float(scores[place]), max(float(np.quantile(one, 1 - level)) for one in most)
 
 
 def _without(columns: Floats) -> Floats:
@@ -183,10 +212,10 @@ def _without(columns: Floats) -> Floats:
     return np.eye(len(columns)) - columns @ np.linalg.pinv(columns)
 
 
-def _fitted(columns: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return the least squares fit, and its standard errors."""
+def _fitted(columns: Floats, values: Floats, chances: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return the least squares fit, and its standard errors by the chance that makes them largest."""
     inverse = np.linalg.pinv(columns)
-    return inverse @ values, np.sqrt((inverse**2).sum(axis=1))
+    return inverse @ values, np.max([np.sqrt(((inverse @ one) ** 2).sum(axis=1)) for one in chances], axis=0)
 
 
 def levels(of: History, workload: str) -> Levels:
@@ -201,7 +230,8 @@ def levels(of: History, workload: str) -> Levels:
     free = [place for place in reached if place != root]
     size, spread = np.full(count, np.nan), np.full(count, np.nan)
     if free:
-        size[free], spread[free] = _fitted(rows[:, free] / errors[:, None], logs / errors)
+        chances = _chances(places, count, errors)
+        size[free], spread[free] = _fitted(rows[:, free] / errors[:, None], logs / errors, chances)
     size[root] = spread[root] = 0.0
     low, high = (np.exp(size + side * _QUANTILE * spread) for side in (-1, 1))
     return Levels(np.exp(size), low, high)

@@ -55,7 +55,10 @@ class Entry(BaseModel):
     verdict: str
     margin: float = Field(ge=0)
     ratios: dict[str, tuple[Ratio, Ratio, Ratio]]
-    """The ratio of each workload that has an interval, with its ends; of all together as `all networks`."""
+    """The ratio of each workload that has an interval, with its ends, which hold jointly with all others and
+    at all looks of the comparison; of all together as `all networks`."""
+    errors: dict[str, Annotated[float, Field(ge=0)]] = {}
+    """The standard error of the logarithm of each of these ratios alone; earlier versions wrote none."""
     old: Version
     new: Version
 
@@ -63,10 +66,9 @@ class Entry(BaseModel):
 def entry_of(answer: Mapping[str, Any], versions: Mapping[str, Version], at: str, design: str) -> Entry:
     """Return the entry of an answer (`for_ci.document`) of these two builds. A workload whose ratio or
     interval is unknown or infinite has none in it."""
-    of_all = {"all networks": {"ratio": answer["ratio"], "interval": answer["interval"]}}
-    ratios = {
-        name: (one["ratio"], *one["interval"])
-        for name, one in {**of_all, **answer["workloads"]}.items()
+    with_interval = {
+        name: one
+        for name, one in {"all networks": answer, **answer["workloads"]}.items()
         if all(isinstance(value, float) for value in (one["ratio"], *one["interval"]))
     }
     return Entry(
@@ -76,7 +78,8 @@ def entry_of(answer: Mapping[str, Any], versions: Mapping[str, Version], at: str
         engine=answer["engine"],
         verdict=answer["verdict"],
         margin=answer["margin"],
-        ratios=ratios,
+        ratios={name: (one["ratio"], *one["interval"]) for name, one in with_interval.items()},
+        errors={name: one["error"] for name, one in with_interval.items()},
         old=versions["old"],
         new=versions["new"],
     )

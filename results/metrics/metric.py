@@ -52,6 +52,8 @@ class Metric:
     absent_is_worst: bool = False
     """A trial that is ok lacks it only where it would be worse than any value, as a percentile of latencies
     is that falls on a message lost."""
+    of_any_end: bool = False
+    """A trial that failed or timed out has its value, too: it is of somebody else."""
     is_share: bool = False
     """Whether it is a share of something, from 0 to 1."""
 

@@ -55,6 +55,7 @@ class _MetricEntry(_Entry):
     asked: str = ""
     better: Better | None = None
     absent_is_worst: bool = False
+    of_any_end: bool = False
     is_share: bool = False
 
 

@@ -11,6 +11,7 @@ from fecbench.results.store.records import BY_ENDS, SeriesTable, TrialRecord, Ve
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
 from fecbench.runners.tasks.task import VIRTUAL, Task
+from fecbench.runners.trial import competition
 from fecbench.runners.trial.judge import Checks, Judgement, judge
 from fecbench.runners.trial.judging import endpoints
 from fecbench.runners.trial.plain_text import one_line
@@ -58,7 +59,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     outcome, endpoint_outcomes = finished.outcome, finished.outcome.endpoints
     record = dataclasses.replace(
         _bare_record_of(finished, judgement),
-        metrics={name: values for name, values in _metrics(outcome, judgement).items() if values},
+        metrics={name: values for name, values in _metrics(finished, judgement).items() if values},
         verdicts=[
             _verdict_log(link, direction, recorded)
             for link, directions in outcome.droppers.items()
@@ -116,12 +117,13 @@ def overhead_of(finished: Finished) -> dict[str, float]:
     return {**others, "total": finished.overhead_s}
 
 
-def _metrics(outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, float]]:
+def _metrics(finished: Finished, judgement: Judgement) -> dict[str, dict[str, float]]:
     """Return the metrics of each endpoint, of the harness, and of both transfers that share a link."""
-    competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
+    outcome, shared = finished.outcome, finished.outcome.competition
+    of_both = {} if shared is None else competition.metrics(finished.task, shared)
     of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     of_workload = {name: dict(metrics) for name, metrics in judgement.metrics.items()}
-    return of_endpoints | {"competition": competition} | of_workload
+    return of_endpoints | {"competition": of_both} | of_workload
 
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:

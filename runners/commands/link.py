@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -103,7 +104,7 @@ def show(
     if rates is not None:
         say(f"Rates are of {len(rates.rates_mbps)} windows of {1e3 * rates.window_s:g} ms.")
     if idle:
-        say(_of_outages(idle))
+        say(_of_outages(idle, link_trace.period_ns / 1e9))
 
 
 def _draw(link_trace: Trace, rates: Windows | None, idle: Sequence[Outage], output: Path) -> None:
@@ -143,15 +144,19 @@ def _spread(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[
     return float(values.min()), low, median, mean, high, float(values.max())
 
 
-def _of_outages(idle: Sequence[Outage]) -> str:
+def _of_outages(idle: Sequence[Outage], period_s: float) -> str:
     longest, total = max(outage.lasts_s for outage in idle), sum(outage.lasts_s for outage in idle)
+    first, last = idle[0], idle[-1]
+    around_s = first.lasts_s + last.lasts_s
+    meets = len(idle) > 1 and first.begin_s == 0 and math.isclose(last.begin_s + last.lasts_s, period_s)
+    looped = f" Where it loops, the last and the first are one of {around_s:g} s." if meets else ""
     link_trace = [f"at {outage.begin_s:g} s for {outage.lasts_s:g} s" for outage in idle[:SHOWN_OUTAGES]]
     if more := len(idle) - len(link_trace):
         link_trace.append(f"and {more} more")
     times = "once" if len(idle) == 1 else f"{len(idle)} times"
     return (
         f"It carries nothing {times}, {longest:g} s at the longest and {total:g} s in all:"
-        f" {', '.join(link_trace)}."
+        f" {', '.join(link_trace)}.{looped}"
     )
 
 

@@ -25,7 +25,7 @@ from fecbench.results.analysis.circle import emulated_name
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.own_network.own_design import loss_parameters, model_of
-from fecbench.runners.paths import Estimate, Path
+from fecbench.runners.paths import LONGEST, Estimate, Path
 from fecbench.runners.paths.observed import FULL_BYTES, PROBE_BYTES, Observed, longest_wait_ms, path_of
 
 Direction = Literal["up", "down"]
@@ -158,9 +158,8 @@ def _losses(path_seen: Path, loss: Estimate, direction: Direction) -> Iterator[s
     if path_seen.queue_losses:
         packets += f", without {path_seen.queue_losses} at a full queue"
     if path_seen.lost == 0:
-        yield _line(
-            f"loss.{direction}.model", '"none"', f"{packets} were lost: {100 * loss.high:.2g} % at most"
-        )
+        most = f"{100 * loss.high:.2g} % at most, if at most {LONGEST:g} are lost in a row on average"
+        yield _line(f"loss.{direction}.model", '"none"', f"{packets} were lost: {most}")
         return
     ends = {
         "time": "time ends a burst: 20 times likelier than packets",

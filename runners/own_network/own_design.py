@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from fecbench.runners.paths import Estimate
+from fecbench.runners.paths import LONGEST, Estimate
 
 if TYPE_CHECKING:
     from fecbench.designs import Design
@@ -22,7 +22,7 @@ PAIRS = POINTS * REPETITIONS
 LONGEST_BYTES = 20_000_000
 """Longer downloads are not run: each takes seconds, and FEC saves one round trip of many."""
 QUEUE_BDP = Estimate(1.0, 0.25, 4.0)
-BURST = Estimate(1.0, 1.0, 4.0)
+BURST = Estimate(1.0, 1.0, LONGEST)
 """Lengths of bursts where the recording does not say them."""
 FASTER = 4.0
 """Greatest rate that is drawn if the path may be faster, in times of the greatest that was seen."""
@@ -91,7 +91,7 @@ def model_of(path: Path) -> str:
         return "none"
     if path.ends == "time":
         return "ge-time"
-    return "uniform" if path.loss.low == 0 or _is_single(path) else "markov"
+    return "uniform" if _is_single(path) else "markov"
 
 
 def _is_single(path: Path) -> bool:
@@ -110,9 +110,14 @@ def loss_parameters(path: Path) -> dict[str, Estimate]:
     if model == "ge-time":
         assert path.burst_s is not None
         return {"loss.rate": loss, "loss.bad_s": path.burst_s}
+    # A recording without a loss bounds how many bursts begin, whatever their length.
+    begins = Estimate(0.0, 0.0, loss.high / LONGEST) if path.is_lossless else loss
     if model == "uniform":
-        return {"loss.p": loss}
-    return {"loss.rate": loss, "loss.burst": path.burst or BURST}
+        return {"loss.p": begins}
+    burst = path.burst or BURST
+    if path.is_lossless:
+        return {"loss.p": begins, "loss.r": Estimate(1 / burst.value, 1 / burst.high, 1 / burst.low)}
+    return {"loss.rate": loss, "loss.burst": burst}
 
 
 def _variants() -> list[dict[str, Any]]:

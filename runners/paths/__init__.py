@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fecbench.lazy import names_of
 
 if TYPE_CHECKING:
+    from fecbench.runners.paths.path import LONGEST as LONGEST
     from fecbench.runners.paths.path import Estimate as Estimate
     from fecbench.runners.paths.path import Path as Path
     from fecbench.runners.paths.path import exactly as exactly

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.runners.paths.path import Ends, Estimate
+from fecbench.runners.paths.path import LONGEST, Ends, Estimate
+from fecbench.runners.paths.shares import of_none
 
 DRAWS = 20_000
 _SEED = 2026
@@ -80,7 +81,7 @@ def estimated(lost: Verdicts, follows: Verdicts | None = None, at_s: Floats | No
     )
     share = float(lost.mean()) if lost.size else 0.0
     if not lost.any():
-        return Losses(_shares_of_none(lost.size), Estimate(1.0, 1.0, 1.0))
+        return Losses(of_none(lost.size), Estimate(1.0, 1.0, LONGEST))
     if not counts.are_clustered:
         return _one_by_one(lost, share, counts)
     generator = np.random.default_rng(_SEED)
@@ -114,12 +115,6 @@ def lasting(losses: Losses, apart_s: float) -> Estimate | None:
     burst = losses.burst
     value, low, high = seconds(burst.value), seconds(burst.low), seconds(burst.high)
     return Estimate(value, low, high) if low > 0 else None
-
-
-def _shares_of_none(count: int) -> Estimate:
-    """Return the share of losses where none was seen: 0, and what may have been missed."""
-    posterior = np.random.default_rng(_SEED).beta(0.5, count + 0.5, DRAWS)
-    return Estimate(0.0, 0.0, float(np.quantile(posterior, _LEVEL)))
 
 
 def _one_by_one(lost: Verdicts, share: float, counts: _Counts) -> Losses:

@@ -6,6 +6,8 @@ from typing import Any, Literal, Self
 
 Ends = Literal["packets", "time", ""]
 Origin = Literal["file", "flag"]
+LONGEST = 4.0
+"""Losses in a row, on average, that are allowed for where a recording does not tell."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Path:
     """Losses of a full queue, beside `lost`."""
     lasts_s: float | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether it was recorded, and no loss was seen."""
+        return self.loss is not None and self.loss.origin == "file" and self.loss.value == 0
 
     def noting(self, *notes: str) -> Self:
         return replace(self, notes=(*self.notes, *notes))

@@ -58,6 +58,8 @@ class Competition(_Record):
     foreground_mbps: float | None = None
     background_mbps: float | None = None
     """Rate at which data came in at each client while the foreground ran; None: it did not run."""
+    lasted_s: float | None = None
+    """Time for which the foreground ran; None: it did not."""
 
 
 class HostOutcome(_Record):

@@ -6,14 +6,21 @@ until the queue overflows. It is judged by the bytes that left the link, as the 
 so it is the same for every implementation and both backends of the link.
 """
 
+import time
 from collections import deque
+from collections.abc import Callable, Sequence
 
+from fecbench.runners.tasks.outcome import Competition
+from fecbench.runners.tasks.task import Task
+from fecbench.runners.trial.supervisor import Supervisor
 from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.rate import ConstantRate, ShapedRate
 
 FULL_SHARE = 0.95
 FULL_RTTS = 10
 # The counters are read this often while the link fills.
 INTERVAL_S = 0.02
+_READING = "counters of clients"
 
 
 def window_s(link: LinkSettings) -> float:
@@ -42,3 +49,53 @@ class Filling:
         begun_ns, carried_before = self._readings[0]
         full_bytes = self._full_bytes_per_s * ((now_ns - begun_ns) / 1e9)
         return now_ns - begun_ns >= self._window_ns and carried_bytes - carried_before >= full_bytes
+
+
+class Clients:
+    """Counters of the bytes that come in at each client, the foreground's first. They are read every
+    INTERVAL_S until anything comes in there: when its transfer began, is only known when it ends."""
+
+    def __init__(self, received_bytes: Sequence[Callable[[], int]], supervisor: Supervisor) -> None:
+        self._received_bytes, self._supervisor = received_bytes, supervisor
+        self._readings: list[tuple[float, list[int]]] = []
+        self.read()
+
+    def read(self) -> None:
+        """Read the counters of all clients."""
+        now, counts = time.monotonic(), [received() for received in self._received_bytes]
+        self._readings.append((now, counts))
+        is_before = counts[0] == self._readings[0][1][0]
+        self._supervisor.set_alarm(_READING, now + INTERVAL_S if is_before else None, self.read)
+
+    def rates_mbps(self, lasted_s: float) -> tuple[float, list[float]]:
+        """Return the time before the last reading, of `lasted_s` or since the first one, and the rates in it.
+        Between two readings, bytes come evenly."""
+        ended_s, counts = self._readings[-1]
+        begun_s = self._readings[0][0]
+        if lasted_s > 0:  # an impossible report fails the trial
+            begun_s = max(begun_s, ended_s - lasted_s)
+        place = max(n for n, (at_s, _) in enumerate(self._readings[:-1]) if at_s <= begun_s)
+        (at_s, before), (next_s, after) = self._readings[place : place + 2]
+        share = (begun_s - at_s) / (next_s - at_s)
+        rates = [
+            8e-6 * (now - (1 - share) * first - share * second) / (ended_s - begun_s)
+            for now, first, second in zip(counts, before, after, strict=True)
+        ]
+        return ended_s - begun_s, rates
+
+
+def metrics(task: Task, competition: Competition) -> dict[str, float]:
+    """Return the metrics of two transfers that shared a link, by their names.
+
+    A rate is of the time that the foreground took, which is another with each variant: the background may
+    lack more bytes, and have a higher rate. So there are the bytes, too, where the link has one rate and a
+    background fills it all the time.
+    """
+    measured: dict[str, float] = competition.model_dump(exclude_none=True, exclude={"lasted_s"})
+    lasted_s, mbps = competition.lasted_s, competition.background_mbps
+    first, *_ = task.links.values()
+    rate, (_, *backgrounds) = first.settings.down.rate, task.pairs
+    is_full = any(pair.begins_s is None and pair.lasts_s is None for pair in backgrounds)
+    if is_full and lasted_s is not None and mbps is not None and isinstance(rate, ConstantRate | ShapedRate):
+        measured["taken_bytes"] = max(0.0, (rate.bps - 1e6 * mbps) * lasted_s / 8)
+    return measured

@@ -15,6 +15,7 @@ from fecbench.results.store.records import State
 from fecbench.runners import workloads
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import FullPacket, Outcome
+from fecbench.runners.tasks.packet_sizes import FRAME_BYTES
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judging import (
@@ -30,7 +31,7 @@ from fecbench.runners.trial.judging.verdicts import VerdictCheck
 from fecbench.runners.trial.plain_text import one_line
 from fecbench.runners.workloads.workload import Impossible
 from fecbench.topologies.link import Direction
-from fecbench.topologies.rate import together
+from fecbench.topologies.rate import Rate, together
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,16 +136,18 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
     yield from conservation.doubts_of_losses(task, outcome)
     if outcome.competition is not None:
         rate = together(link.settings.down.rate for link in task.links.values())
-        share = task.validity.rate_share * (1 + _delay_span_s(task) / duration_s if duration_s else 1)
+        lasted_s = outcome.competition.lasted_s or duration_s
+        share = task.validity.rate_share * (1 + _before_s(task, rate) / lasted_s if lasted_s else 1)
         yield from conservation.doubts_of_competition(outcome.competition, rate, share)
     yield from plausibility.doubts_of_clock(task, outcome)
     yield from processor.doubts(outcome, task.validity, duration_s)
 
 
-def _delay_span_s(task: Task) -> float:
-    """Return how far the delay of a link can fall, in s: what was sent this long before a transfer began may
-    arrive during the transfer."""
-    return max(link.settings.down.delay_span_ms for link in task.links.values()) / 1e3
+def _before_s(task: Task, rate: Rate) -> float:
+    """Return how long before a transfer began what arrives during it may have been sent, in s: as far as the
+    delay of a link can fall, and a frame that each link was sending."""
+    frames_s = len(task.links) * FRAME_BYTES * 8 / rate.largest_bps
+    return max(link.settings.down.delay_span_ms for link in task.links.values()) / 1e3 + frames_s
 
 
 def _elapsed_s(outcome: Outcome, link: str) -> float | None:

@@ -332,7 +332,9 @@ def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
         },
         timed_out=answer.timed_out,
         background_lasted=answer.background_lasted,
-        competition=None if answer.competition is None else Competition(**dict(answer.competition)),
+        competition=None
+        if answer.competition is None
+        else Competition(**dict(answer.competition), lasted_s=answer.client_s),
         links={name: _link_report(answer.links[name]) for name in task.links},
         droppers={
             name: {direction: _dropped(name, direction, answer.links[name]) for direction in DIRECTIONS}

@@ -268,11 +268,16 @@ def _transfer(
         outcome.competition = Competition(filling_s=filled_s + time.monotonic() - start_s)
     discarded, backlog_drops = topology.discarded(), counters.backlog_drops()
     topology.start()
-    before, start_s = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
+    start_s = time.monotonic()
+    clients = None
+    if outcome.competition is not None:
+        clients = competition.Clients([run.hosts.client.received_bytes for run in runs], supervisor)
     client = foreground.start("client", deadline - start_s)
     for number, background in enumerate(neighbours):
         _set_alarms(f"neighbour {number}", background, supervisor, start_s, deadline)
     watch = _follow(client, task.completion, supervisor, deadline, outcome)
+    if clients is not None:
+        clients.read()
     if foreground.timing is not None:
         foreground.timing.watch = watch
     outcome.client_s = time.monotonic() - start_s
@@ -282,18 +287,17 @@ def _transfer(
     supervisor.wait(lambda: _has_ended(client), deadline - time.monotonic())
     outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
     supervisor.forget_alarms()
-    if outcome.competition is not None:
+    if outcome.competition is not None and clients is not None:
         outcome.background_lasted = not any(
             _has_ended(run.endpoints["client"]) and not run.endpoints["client"].was_asked_to_end
             for run in neighbours
             if "client" in run.endpoints
         )
-        lasted_s = time.monotonic() - start_s
-        own, *theirs = (
-            8e-6 * (run.hosts.client.received_bytes() - bytes_before) / lasted_s
-            for run, bytes_before in zip(runs, before, strict=True)
-        )
+        # A program needs time to start, and to end: neither is of its transfer.
+        reported_s = (client.metrics or {}).get(task.completion, math.inf)
+        lasted_s, (own, *theirs) = clients.rates_mbps(reported_s)
         outcome.competition.foreground_mbps, outcome.competition.background_mbps = own, sum(theirs)
+        outcome.competition.lasted_s = lasted_s
 
 
 def _set_alarms(name: str, background: _Run, supervisor: Supervisor, begun_s: float, deadline: float) -> None:

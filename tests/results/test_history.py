@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from fecbench.errors import BadInput
 from fecbench.results.history.changes import LEVEL, changes, history, levels
-from fecbench.results.history.entries import Entry, Version, append, of_one_series, read
+from fecbench.results.history.entries import Entry, Version, append, entry_of, of_one_series, read
 
 WORKLOADS = ("download", "upload")
 
@@ -71,15 +72,66 @@ def test_what_is_below_the_margin_is_no_change_and_equal_builds_have_none() -> N
     assert changes(history([compared(*pair, {}, chance, 0) for pair in CHAIN])) == []
 
 
+def new_in_each(chance: np.random.Generator, pairs: list[tuple[int, int]]) -> list[float]:
+    return list(chance.normal(0, 0.05, len(pairs)))
+
+
+def own(chance: np.random.Generator, pairs: list[tuple[int, int]]) -> list[float]:
+    """The chance of each commit, the same in all of its comparisons."""
+    of_commits = chance.normal(0, 0.05 / math.sqrt(2), 15)
+    return [of_commits[new] - of_commits[old] for old, new in pairs]
+
+
+def stays(chance: np.random.Generator, pairs: list[tuple[int, int]]) -> list[float]:
+    """The chance that came with the second commit: the later ones change nothing."""
+    size = chance.normal(0, 0.05)
+    return [size * (old < 1 <= new) for old, new in pairs]
+
+
 @pytest.mark.parametrize("pairs", [CHAIN, RELEASE], ids=["each with the last", "with a release"])
-def test_chance_makes_a_change_in_no_more_than_the_level(pairs: list[tuple[int, int]], monkeypatch) -> None:
+@pytest.mark.parametrize("kind", [new_in_each, own, stays], ids=lambda kind: kind.__name__)
+def test_chance_makes_a_change_in_no_more_than_the_level(
+    pairs: list[tuple[int, int]], kind: Callable[..., list[float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The limit of false alarms is passed with a probability below 1 in 10,000."""
     monkeypatch.setattr("fecbench.results.history.changes._SIMULATIONS", 1000)
-    chance, count = np.random.default_rng(5), 200
-    false = sum(
-        bool(changes(history([compared(*pair, {}, chance, 0.05) for pair in pairs]))) for _ in range(count)
-    )
+    monkeypatch.setattr("tests.results.test_history.WORKLOADS", ("download",))
+    chance, count, false = np.random.default_rng(5), 100, 0
+    for _ in range(count):
+        planted = zip(pairs, kind(chance, pairs), strict=True)
+        parts = [
+            compared(*pair, {"download": {pair[1]: size}}, chance, 0).model_copy(
+                update={"errors": {"download": 0.05}}
+            )
+            for pair, size in planted
+        ]
+        false += bool(changes(history(parts)))
     assert false <= LEVEL * count + 3.8 * math.sqrt(count * LEVEL * (1 - LEVEL))
+
+
+def test_the_errors_of_ratios_count_and_not_intervals_that_many_ratios_share() -> None:
+    """A change of 6 standard errors is hidden by intervals that are three times as wide."""
+    planted = [
+        compared(*pair, {}, np.random.default_rng(11), 0).model_copy(
+            update={"ratios": {"download": (math.exp(0.06 * (pair[1] == 5)), 0.93, 1.07)}}
+        )
+        for pair in CHAIN
+    ]
+    alone = [entry.model_copy(update={"errors": {"download": 0.01}}) for entry in planted]
+    assert [(change.workload, change.commit) for change in changes(history(alone))] == [("download", 5)]
+    assert changes(history(planted)) == []
+
+
+def test_an_entry_has_the_ratios_that_have_an_interval_with_their_errors() -> None:
+    complete = {"ratio": 1.1, "interval": [1.0, 1.2], "error": 0.02}
+    unknown = {"ratio": 1.1, "interval": [None, None], "error": None}
+    answer = {**complete, "verdict": "slower", "margin": 0.01, "implementation": "a", "engine": "virtual"}
+    versions = {"old": version(0), "new": version(1)}
+    entry = entry_of(
+        {**answer, "workloads": {"one": complete, "two": unknown}}, versions, "2026-02-01", "few"
+    )
+    assert entry.ratios == dict.fromkeys(("all networks", "one"), (1.1, 1.0, 1.2))
+    assert entry.errors == dict.fromkeys(("all networks", "one"), 0.02)
 
 
 def test_a_file_keeps_what_is_appended_and_refuses_what_is_none(tmp_path: Path) -> None:

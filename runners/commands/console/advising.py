@@ -13,7 +13,7 @@ from fecbench.results.metrics.units import size as size_of
 from fecbench.runners.own_network import Decision, Effect, Run
 from fecbench.runners.own_network.effects import Number
 from fecbench.runners.own_network.own_design import LABELS, NONE, PAIRS, label
-from fecbench.runners.paths import Estimate, Path
+from fecbench.runners.paths import LONGEST, Estimate, Path
 
 SUCH = f"{100 * HELD:g} of 100 such networks"
 
@@ -204,6 +204,8 @@ def _measured(answer: Answer) -> Iterator[str]:
     source = f", {path.source}" if path.source else ""
     whence = f"Measured: {names} ({path.form}{source})" if names else "Given"
     yield f"{whence}: {'; '.join(facts)}."
+    if path.is_lossless:
+        yield f"  No loss was seen: the upper end is of {LONGEST:g} in a row, on average, at most."
     if path.queue_losses:
         yield f"  {path.queue_losses} more were lost at a full queue: they are no losses of the path."
     if path.ends:

@@ -64,6 +64,16 @@ def test_boxes_say_how_many_of_which_variant_they_lack(filled: Filled) -> None:
     assert int(whole_groups(frame, campaign, with_worst=True).sum()) == 24
 
 
+def test_what_a_neighbour_got_is_its_value_whatever_became_of_the_measured_transfer() -> None:
+    """A transfer that times out beside it does not give it an infinite rate."""
+    frame = pd.DataFrame({"state": ["ok", "timeout", "failed", "failed", "invalid"], "workload": "it"})
+    for name in ("competition.background_mbps", "competition.taken_bytes"):
+        measured = frame.assign(**{name: [1.0, 2.0, 3.0, math.nan, 5.0]})
+        assert outcomes.values(measured, metrics.of(name)).tolist()[:3] == [1, 2, 3]
+        assert outcomes.values(measured, metrics.of(name))[3:].isna().all()
+        assert not outcomes.lacking(measured.assign(variant=OFF), metrics.of(name))
+
+
 def test_a_percentile_that_is_absent_since_too_much_was_lost_counts_in_medians_and_is_told(
     filled: Filled,
 ) -> None:

@@ -64,6 +64,14 @@ def test_equal_builds_are_called_different_in_no_more_than_the_level() -> None:
         assert wrong <= 400 * 0.05 + 3 * math.sqrt(400 * 0.05 * 0.95), repetitions
 
 
+@pytest.mark.parametrize("repetitions", [1, 6])
+def test_the_error_of_a_ratio_is_its_own_however_many_others_share_the_level(repetitions: int) -> None:
+    pairs = planted(np.random.default_rng(9), repetitions=repetitions)
+    alone, shared = ratio_of(pairs, 0.05), ratio_of(pairs, 0.05 / 30, 0.05 / 4)
+    assert shared.error == alone.error == pytest.approx(math.log(alone.high / alone.low) / 2 / 1.959964)
+    assert shared.high / shared.low > alone.high / alone.low
+
+
 def test_workloads_that_meet_the_same_losses_are_no_independent_samples() -> None:
     """The interval of workloads that move together is that of one of them: two show no more than one."""
     one = planted(np.random.default_rng(7), repetitions=6).query("workload == 'upload-1'")

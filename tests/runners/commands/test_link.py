@@ -54,6 +54,17 @@ def test_opportunities_of_mahimahi_are_shown_as_rates_with_their_outages(
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("last_mbps", "is_one"), [(0, True), (5, False)])
+def test_an_outage_at_both_ends_of_a_trace_is_one_where_it_loops(
+    last_mbps: int, is_one: bool, tmp_path: Path, fecbench_here: Callable[..., Any]
+) -> None:
+    trace = tmp_path / "x.csv"
+    rates = ((2, 0), (4, 10), (1, 0), (1, 10), (3, last_mbps))
+    trace.write_text("".join(("keep_us,rate_bps\n", *(f"{s}000000,{mbps}000000\n" for s, mbps in rates))))
+    printed = " ".join(fecbench_here("link", "show", trace).stdout.split())
+    assert ("Where it loops, the last and the first are one of 5 s." in printed) == is_one
+
+
 def test_an_import_says_the_rate_and_the_delays_so_that_units_are_seen(
     tmp_path: Path, fecbench_here: Callable[..., Any]
 ) -> None:

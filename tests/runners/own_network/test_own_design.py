@@ -63,6 +63,8 @@ MODELS = [
     (replace(MEASURED, burst=None), "markov"),
     (KNOWN, "uniform"),
     (replace(KNOWN, loss=Estimate(0.0, 0.0, 0.001)), "uniform"),
+    (replace(KNOWN, loss=Estimate(0.0, 0.0, 0.001), burst=Estimate(1.0, 1.0, 4.0)), "markov"),
+    (replace(KNOWN, loss=Estimate(0.01, 0.0, 0.02, "flag"), burst=exactly(3.0)), "markov"),
     (replace(KNOWN, loss=exactly(0.0)), "none"),
 ]
 
@@ -72,6 +74,19 @@ def test_losses_have_the_model_of_what_ends_a_burst(path: Path, model: str) -> N
     design = design_of(path, 50_000)
     assert design.constants["loss.model"] == model
     design.plan()
+
+
+@pytest.mark.parametrize(
+    ("burst", "ends"), [(None, (0.25, 1)), (Estimate(1.0, 1.0, 4.0), (0.25, 1)), (exactly(10.0), (0.1, 0.1))]
+)
+def test_bursts_that_a_recording_did_not_meet_begin_as_seldom_whatever_their_length(
+    burst: Estimate | None, ends: tuple[float, float]
+) -> None:
+    """Losses of 0.4 %, with 4 in a row, are a burst in each thousandth packet."""
+    design = design_of(replace(KNOWN, loss=Estimate(0.0, 0.0, 0.004), burst=burst), 50_000)
+    points = [{**design.constants, **point} for point in design.plan().points]
+    assert 0.0005 < max(float(point["loss.p"]) for point in points) <= 0.001  # type: ignore[arg-type]
+    assert all(ends[0] <= float(point["loss.r"]) <= ends[1] for point in points)  # type: ignore[arg-type]
 
 
 def test_each_path_and_size_has_seeds_of_its_own() -> None:

@@ -1,10 +1,12 @@
 """Estimates of losses: their intervals hold the truth, and what ends a burst is told or left open."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fecbench.runners.paths import loss_estimate
+from fecbench.runners.paths import LONGEST, Estimate, loss_estimate
 from fecbench.runners.paths.loss_estimate import estimated
 from fecbench.runners.paths.shares import counted
 
@@ -79,12 +81,18 @@ def test_an_interval_of_bursts_is_wider_than_one_of_single_losses() -> None:
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
-@pytest.mark.parametrize("count", [10, 1000, 100_000])
-def test_no_loss_gives_an_upper_bound(count: int) -> None:
-    found = estimated(np.zeros(count, dtype=np.bool_))
-    assert found.loss.value == found.loss.low == 0
-    # With as many losses, none is seen in 5 of 100 recordings: (1 - q)^n = 0.05; Jeffreys' bound is closer.
-    assert 0.5 < found.loss.high / (1 - 0.05 ** (1 / count)) < 1.1
+@pytest.mark.parametrize(
+    "estimate", [lambda count: estimated(np.zeros(count, np.bool_)).loss, lambda count: counted(0, count)]
+)
+@pytest.mark.parametrize(
+    ("count", "in_a_row"), [(10, 1), (10, 4), (1000, 1), (1000, 2), (1000, 4), (10**5, 4)]
+)
+def test_no_loss_gives_an_upper_bound(count: int, in_a_row: int, estimate: Callable[[int], Estimate]) -> None:
+    """Recordings without a loss are 5 of 100 at most: no burst begins, and none lasts from before."""
+    loss = estimate(count)
+    assert loss.value == loss.low == 0 < loss.high < min(1, 3 * LONGEST / count)
+    begins = loss.high / (1 - loss.high) / in_a_row
+    assert (1 - loss.high) * (1 - begins) ** (count - 1) <= 0.051
 
 
 def test_packets_that_were_left_out_make_no_burst() -> None:

@@ -1,6 +1,9 @@
 """The moment when a link is full, in times that the tests set, and designs of competing transfers."""
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,20 @@ import pytest
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
+from fecbench.runners.tasks.outcome import Competition
+from fecbench.runners.trial.competition import (
+    FULL_RTTS,
+    FULL_SHARE,
+    INTERVAL_S,
+    Clients,
+    Filling,
+    metrics,
+)
+from fecbench.runners.trial.supervisor import Supervisor
 from fecbench.runners.workloads.competing import Competing, endless_bytes
 from fecbench.runners.workloads.workload import Surroundings
 from fecbench.topologies.link import DirectionSettings, LinkSettings
+from tests.support import tasks
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
@@ -146,6 +159,57 @@ def test_neighbours_join_one_after_another_and_stay_for_as_long(
     assert (own.variant, own.begins_s, own.lasts_s) == ("own", None, None)
     assert [(other.begins_s, other.lasts_s) for other in others] == times
     assert {other.variant for other in others} == {"it"}
+
+
+def clients_of(*readings: tuple[float, list[int]], monkeypatch: pytest.MonkeyPatch) -> Clients:
+    """Clients that were read at these times, and had these bytes."""
+    times, counts = (iter(values) for values in zip(*readings, strict=True))
+    monkeypatch.setattr("fecbench.runners.trial.competition.time.monotonic", lambda: next(times))
+    rows = [list(row) for row in zip(*counts, strict=True)]
+    clients = Clients([partial(next, iter(row)) for row in rows], Supervisor())
+    for _ in readings[1:]:
+        clients.read()
+    return clients
+
+
+@pytest.mark.parametrize("reported_s", [math.inf, 0.5, 0.47, 0.0, -1.0])
+def test_rates_are_of_the_transfer_and_not_of_the_start_of_its_program(
+    reported_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The background has 2 Mbit/s until the transfer begins, and 1 from then on."""
+    readings = [(10.0, [0, 0]), (10.02, [0, 5000]), (10.04, [100, 8750]), (10.52, [60_000, 68_750])]
+    lasted_s, (own, other) = clients_of(*readings, monkeypatch=monkeypatch).rates_mbps(reported_s)
+    begun_s = 10.52 - lasted_s
+    assert lasted_s == pytest.approx(reported_s if 0 < reported_s < 1 else 0.52)
+    came_before = {10.0: (0, 0), 10.02: (0, 5000), 10.05: (1348, 10_000)}[round(begun_s, 2)]
+    assert own == pytest.approx(8e-6 * (60_000 - came_before[0]) / lasted_s, rel=1e-3)
+    assert other == pytest.approx(8e-6 * (68_750 - came_before[1]) / lasted_s, rel=1e-3)
+
+
+BOTH = Competition(filling_s=1, foreground_mbps=2, background_mbps=6, lasted_s=0.5)
+
+
+@pytest.mark.parametrize(
+    ("competition", "down", "background", "taken_bytes"),
+    [
+        (BOTH, {}, {}, 250_000),  # 10 Mbit/s for 0.5 s are 625,000 bytes, and 375,000 came
+        (BOTH.model_copy(update={"background_mbps": 10.1}), {}, {}, 0),
+        (BOTH, {"shaper_burst_bytes": 30_000}, {}, 250_000),
+        (BOTH.model_copy(update={"background_mbps": None}), {}, {}, None),
+        (BOTH.model_copy(update={"lasted_s": None}), {}, {}, None),
+        (BOTH, {}, {"lasts_s": 0.3}, None),  # nobody wants what the link could carry
+    ],
+)
+def test_a_background_lacks_the_bytes_that_the_link_could_have_carried(
+    competition: Competition, down: dict[str, Any], background: dict[str, Any], taken_bytes: float | None
+) -> None:
+    settings = LinkSettings.symmetric(10, 5, queue_packets=40)
+    settings = replace(settings, down=replace(settings.down, **down))
+    pairs = tasks.pair("foreground"), tasks.pair("background", **background)
+    task = tasks.task(tasks.link(settings), *pairs, topology="dumbbell")
+    result = metrics(task, competition)
+    assert result.get("taken_bytes") == (None if taken_bytes is None else pytest.approx(taken_bytes))
+    assert "lasted_s" not in result and result["filling_s"] == 1
 
 
 def test_one_neighbour_alone_cannot_join() -> None:

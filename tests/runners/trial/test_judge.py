@@ -188,10 +188,11 @@ def overdue(ms: float, frames: int = 10, together_ms: float | None = None) -> Ch
     return carried(late=frames, late_sum_us=late_sum_us, lateness_us=quantiles)
 
 
-def compete(filling_s: float, *mbps: float) -> Change:
+def compete(filling_s: float, *mbps: float, lasted_s: float | None = None) -> Change:
     """Report the rates of the foreground and of the background."""
     names = ("filling_s", "foreground_mbps", "background_mbps")
-    return had(competition=Competition(**dict(zip(names, (filling_s, *mbps), strict=True))))
+    rates = dict(zip(names, (filling_s, *mbps), strict=True))
+    return had(competition=Competition(**rates, lasted_s=lasted_s))
 
 
 def exist(elapsed_s: float | None, **fields: object) -> Change:
@@ -246,6 +247,8 @@ INVALID = [
     (compete(0, 5, 5.5), compete(-1, 5, 5.5), "the link was full after -1 s"),
     (compete(1, 0, 10.5), compete(1, -1, 10.5), "came at -1 and 10.5 Mbit/s over a link of 10"),
     (compete(1, 5, 5.5), compete(1, 5, 5.6), "came at 5 and 5.6 Mbit/s over a link of 10"),
+    # In 20 ms come 25,000 bytes, and a frame that began before.
+    (compete(1, 5, 6.1, lasted_s=0.02), compete(1, 5, 6.2, lasted_s=0.02), "came at 5 and 6.2 Mbit/s"),
     (carried(bytes_in=34 * 1002), carried(bytes_in=34 * 1002 - 1), "1002 frames: a frame has 34 to 1514"),
     (carried(bytes_out=1517028), carried(bytes_out=1517029), "bytes_out = 1517029 of 1002 frames"),
     (exist(0.7492), exist(0.7491), "the link sent 1002000 bytes in 0.7491 s, and its rate is 10 Mbit/s"),
