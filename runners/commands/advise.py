@@ -21,7 +21,6 @@ from fecbench.runners.commands.console.destination import check_file
 from fecbench.runners.commands.console.quantity_options import one, parser
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.paths import Estimate
-from fecbench.topologies.link import FULL_FRAME_BYTES
 
 if TYPE_CHECKING:
     from fecbench.results.advice import Network
@@ -250,6 +249,8 @@ def _network(
         raise BadInput(f"burst = {path.burst.value:g}: must be 1 or more, and finite: packets lost in a row")
     burst = 1.0 if path.burst is None else path.burst.value
     if path.burst is None and path.burst_s is not None:
+        from fecbench.topologies.link import FULL_FRAME_BYTES  # loads NumPy
+
         burst = max(1.0, path.burst_s.value * 1e6 * path.bandwidth_mbps.value / 8 / FULL_FRAME_BYTES)
     is_measured = path.burst is not None and path.burst.origin == "file"
     return Network(

@@ -74,7 +74,7 @@ def replay(
     as_json: arguments.Json = False,
 ) -> int:
     """Run a trial again as it was and record everything; 0 when state and losses are the same, and in virtual
-    time everything else.
+    time everything else. 3 when they were not recorded.
 
     --plot draws it over time: bytes sent and arrived, packets lost, repair and what it rebuilt, the
     congestion window, the RTT.
