@@ -222,6 +222,37 @@ def test_the_head_of_a_table_sorts_it_up_and_down(opened: Page) -> None:
 def column(cells: Locator) -> list[float]:
     return [float(text) for text in cells.all_inner_texts()]
 
+@needs_chromium
+@pytest.mark.parametrize(
+    "rising",
+    [
+        ["900 B", "64 kB", "1 MB", "2 GB", "–"],
+        ["-548 s [-690, -365]", "-80 ms [-98, -62]", "54 ms [34, 74]", "1.2 s [0.9, 1.5]", "–"],
+        ["0.95 [0.83, 1.02]", "12.35 (no interval)", "∞ (no interval)", "–"],
+        ["998 packets", "1,234 packets", "95,367 packets"],
+        ["3 (1)", "12 (0)", "198 / 200", "1000 of 1024"],
+    ],
+)
+def test_numbers_are_sorted_by_their_size_whatever_their_units(opened: Page, rising: list[str]) -> None:
+    unfold(opened)
+    table = opened.locator("table", has=opened.locator("th", has_text="bandwidth (Mbit/s)"))
+    written = [rising[-1], *rising[:-1]]
+    table.evaluate(
+        """(table, written) => [...table.tBodies[0].rows].forEach((row, n) => {
+            if (n >= written.length) row.remove();
+            else row.cells[1].textContent = written[n];
+        })""",
+        written,
+    )
+    cells, head = table.locator("tbody td:nth-child(2)"), table.locator("thead button").nth(1)
+    head.click()
+    assert cells.all_inner_texts() == rising
+    head.click()
+    absent = rising.count("–")
+    falling = rising[: len(rising) - absent][::-1]
+    assert cells.all_inner_texts() == falling + ["–"] * absent
+
+
 
 @needs_chromium
 def test_a_figure_opens_in_its_own_size_and_closes(opened: Page) -> None:
