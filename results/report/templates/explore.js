@@ -384,7 +384,8 @@ async function embed(place, definition, factor) {
   });
   if (factor !== null && !found.factors[factor].words) {
     made.view.addSignalListener("brush", (_, value) => {
-      if (value.x) keepSoon(factor, [Math.min(...value.x), Math.max(...value.x)]);
+      // In the digits that the inputs show and the networks have, so that a value that is shown is kept.
+      if (value.x) keepSoon(factor, [Math.min(...value.x), Math.max(...value.x)].map((end) => Number(end.toPrecision(4))));
     });
     place.addEventListener("dblclick", () => keep(factor, null));
   }

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, product
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
@@ -219,9 +220,6 @@ def test_the_head_of_a_table_sorts_it_up_and_down(opened: Page) -> None:
     assert opened.locator("[aria-sort]").count() == 1
 
 
-def column(cells: Locator) -> list[float]:
-    return [float(text) for text in cells.all_inner_texts()]
-
 @needs_chromium
 @pytest.mark.parametrize(
     "rising",
@@ -252,6 +250,9 @@ def test_numbers_are_sorted_by_their_size_whatever_their_units(opened: Page, ris
     falling = rising[: len(rising) - absent][::-1]
     assert cells.all_inner_texts() == falling + ["–"] * absent
 
+
+def column(cells: Locator) -> list[float]:
+    return [float(text) for text in cells.all_inner_texts()]
 
 
 @needs_chromium
@@ -358,8 +359,15 @@ def test_a_brush_over_a_factor_filters_the_other_charts(explored: Page) -> None:
     expect(marks).not_to_have_count(2 * 31)
     assert 0 < cases_of(explored)[0] < 2 * 31
     assert chart.locator("svg .mark-symbol path").count() >= 2 * 31  # of its own factor it shows all
+    ends = ",".join(field.input_value() for field in chart_inputs(explored))
+    assert f"f0={ends}" in unquote(explored.url)  # what is kept is what is shown
     chart.dblclick(position={"x": 100, "y": 20})
     expect(marks).to_have_count(2 * 31)
+
+
+def chart_inputs(tab: Page) -> list[Locator]:
+    """The ends of the range of the first factor."""
+    return tab.locator("#explore-controls fieldset:has(input[type=number])").first.locator("input").all()
 
 
 @needs_chromium
