@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from fecbench.results.metrics.units import size
-from fecbench.results.report import tables
+from fecbench.results.report import exploring, maps, tables
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import (
@@ -368,6 +368,34 @@ def test_a_brush_over_a_factor_filters_the_other_charts(explored: Page) -> None:
 def chart_inputs(tab: Page) -> list[Locator]:
     """The ends of the range of the first factor."""
     return tab.locator("#explore-controls fieldset:has(input[type=number])").first.locator("input").all()
+
+
+@needs_chromium
+@pytest.mark.usefixtures("unmade")
+def test_a_chart_that_draws_some_cases_says_so_and_draws_each_value_of_a_factor(
+    tab: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a grid, each second network has the same loss."""
+    script = (exploring._FOLDER / "explore.js").read_text(encoding="utf-8")
+    (tmp_path / "explore.js").write_text(script.replace("MOST_DRAWN = 3000", "MOST_DRAWN = 14"))
+    monkeypatch.setattr(exploring, "_FOLDER", tmp_path)
+    monkeypatch.setattr(maps, "_MOST_MARKS", 14)
+    points = [{"loss.p": loss, "owd_ms": owd_ms} for owd_ms in range(5, 19) for loss in (0.01, 0.03)]
+    with Database.open(str(tmp_path / "page.sqlite"), create=True) as database:
+        campaign = database.create_campaign(new_campaign(points=points, variants=variants("off", "fec")))
+        keys = [TrialKey(label, "download-1", n, 0) for label in ("off", "fec") for n in range(len(points))]
+        database.record_all(campaign.id, [trial(key, metrics={"client": {"dct_s": 1.0}}) for key in keys])
+        tab.goto(report(database, campaign, tmp_path / "report").html.as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    expect(tab.locator("#explore-drawn")).to_contain_text("more than 14 cases draws 14 of them")
+    expect(tab.locator(".map figcaption, figcaption").first).to_contain_text("14 of 28 networks are drawn")
+    of_loss = "#explore-factors .chart:first-child svg .mark-symbol path"
+    for marks in (of_loss, ".map path[class^=m-]"):
+        places = tab.locator(marks).evaluate_all(
+            "marks => marks.map(mark => mark.getAttribute('transform').match(/[0-9.]+/)[0])"
+        )
+        assert len(places) == 14 and len(set(places)) == 2
 
 
 @needs_chromium
