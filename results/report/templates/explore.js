@@ -34,8 +34,10 @@ function text(value) {
   return typeof value === "number" ? String(Number(value.toPrecision(4))) : (value ?? "–");
 }
 
+// A ratio and its interval in the digits that the interval allows, as the tables have them.
 function ratioText(row) {
-  const places = typeof row.high === "number" && row.high - row.low < 0.01 ? 3 : 2;
+  const half = (row.high - row.low) / 2;
+  const places = row.low === null || !Number.isFinite(half) ? 2 : [5, 0.5, 0.005, 0].findIndex((least) => half >= least);
   const shown = (value) => (typeof value === "number" ? value.toFixed(places) : (value ?? "–"));
   return row.low === null ? shown(row.ratio) : `${shown(row.ratio)} [${shown(row.low)}, ${shown(row.high)}]`;
 }

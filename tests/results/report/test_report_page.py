@@ -1,5 +1,7 @@
 """The page of a report in a browser: Debian's Chromium, driven by Playwright."""
 
+import json
+import math
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -396,6 +398,68 @@ def test_a_chart_that_draws_some_cases_says_so_and_draws_each_value_of_a_factor(
             "marks => marks.map(mark => mark.getAttribute('transform').match(/[0-9.]+/)[0])"
         )
         assert len(places) == 14 and len(set(places)) == 2
+
+
+RATIOS: list[tuple[float, float | None, float | None]] = [
+    (0.9512, 0.8312, 1.0212),
+    (1.0004, 0.9981, 1.0027),
+    (1.5, 0.9, math.inf),
+    (12.3456, 12.3441, 12.3471),
+    (123.456, 122.1, 124.8),
+    (123.456, None, None),
+    (1234.4, 1200.0, 1300.0),
+    (math.inf, None, None),
+]
+"""Ratios with their intervals, the least ratio first."""
+
+
+@needs_chromium
+def test_ratios_have_the_digits_that_the_tables_give_them(tab: Page, page: Path, tmp_path: Path) -> None:
+    before, data, after = re.split(
+        '(?<=id="explore-data">)(.*?)(?=</script>)', page.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    document = json.loads(data)
+    cases = document["metrics"][0]
+    for name, values in zip(("ratio", "low", "high"), zip(*RATIOS, strict=True), strict=True):
+        cases[name] = [exploring._result(math.nan if value is None else value) for value in values]
+    cases.update({name: cases[name][: len(RATIOS)] for name in ("point", "variant", "workload", "verdict")})
+    (tmp_path / "page.html").write_text(before + json.dumps(document) + after, encoding="utf-8")
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    tab.locator("#explore-ranks").focus()
+    for ratio in RATIOS:
+        tab.keyboard.press("ArrowRight")
+        text = tables.ratio(*ratio).removesuffix(" (no interval)")
+        expect(tab.locator("#explore-chosen")).to_contain_text(f"Ratio {text}: ")
+
+
+@needs_chromium
+@pytest.mark.usefixtures("unmade")
+def test_pairs_have_both_trials_of_a_repetition_and_the_ratio_of_what_was_measured(
+    tab: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values are shown in four digits, and divided in more. The baseline has no first repetition."""
+    monkeypatch.setattr(exploring, "_MOST_TRIALS", 4 * 2)
+    with Database.open(str(tmp_path / "page.sqlite"), create=True) as database:
+        campaign = database.create_campaign(
+            new_campaign(
+                points=[{"owd_ms": 5.0}, {"owd_ms": 9.0}], variants=variants("off", "fec"), repetitions=3
+            )
+        )
+        for label, point, repetition in product(("off", "fec"), (0, 1), range(3)):
+            if (label, repetition) != ("off", 0):
+                dct_s = {"off": 1.00044, "fec": 1.00156}[label]
+                key = TrialKey(label, "download-1", point, repetition)
+                database.record(campaign.id, trial(key, metrics={"client": {"dct_s": dct_s}}))
+        tab.goto(report(database, campaign, tmp_path / "report").html.as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    tab.locator("#explore-ranks").focus()
+    tab.keyboard.press("Home")
+    rows = tab.locator("#explore-chosen tbody tr").all()
+    cells = [row.locator("td.number").all_inner_texts() for row in rows]
+    assert cells == [["1", "1", "1.002", "1.001"], ["0", "–", "1.002", "–"]]
 
 
 @needs_chromium
