@@ -91,7 +91,9 @@ def decimals(low: float, high: float) -> int:
 
 def change(share: float, *, points: bool = False) -> str:
     """A relative difference, for a table, or one of shares in percentage points."""
-    return "-" if math.isnan(share) else f"{number(100 * share, '+.2f')} {'points' if points else '%'}"
+    # Adding 0 makes a rounded -0 a 0.
+    value = number(round(100 * share, 2) + 0, "+.2f")
+    return "-" if math.isnan(share) else f"{value} {'points' if points else '%'}"
 
 
 def difference(value: float, low: float, high: float, unit: str) -> str:

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fecbench.results.metrics.units import axis_label, quantity, size, unit_of
+from fecbench.results.metrics.units import axis_label, change, quantity, size, unit_of
 
 UNITS: list[tuple[str, float, str]] = [
     ("loss.p", 0.021, "2.1 %"),
@@ -35,6 +35,13 @@ def test_the_label_of_an_axis_has_the_unit_apart() -> None:
 def test_the_unit_of_a_name_stands_behind_its_last_underscore() -> None:
     for name, unit in (("owd_ms", "ms"), ("queue_packets", "packets"), ("ms", "")):
         assert unit_of(name) == unit
+
+
+def test_a_change_that_rounds_to_0_has_the_sign_of_0() -> None:
+    for share, text in ((-0.00001, "+0.00"), (0.0, "+0.00"), (-0.0001, "-0.01"), (float("-inf"), "-∞")):
+        assert change(share) == f"{text} %"
+        assert change(share, points=True) == f"{text} points"
+    assert change(float("nan")) == "-"
 
 
 @given(size_bytes=st.integers(0, 10**12))
