@@ -529,7 +529,10 @@ function cell(value) {
 }
 
 function csvOfKept() {
-  const heads = ["variant", "baseline", "workload", "network", ...found.factors.map((factor) => factor.label), "ratio", "low", "high", "verdict"];
+  const [before, after] = [["variant", "baseline", "workload", "network"], ["ratio", "low", "high", "verdict"]];
+  const own = [...before, ...after]; // a design may name a factor as one of them
+  const labels = found.factors.map(({ label }) => (own.includes(label) ? `factor ${label}` : label));
+  const heads = [...before, ...labels, ...after];
   const lines = kept.map((row) => [
     found.variants[row.variant],
     found.variants[armOf(row.variant).baseline],

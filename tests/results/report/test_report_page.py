@@ -377,7 +377,7 @@ def chart_inputs(tab: Page) -> list[Locator]:
 def test_a_chart_that_draws_some_cases_says_so_and_draws_each_value_of_a_factor(
     tab: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a grid, each second network has the same loss."""
+    """The grid has the same loss in every second network."""
     script = (exploring._FOLDER / "explore.js").read_text(encoding="utf-8")
     (tmp_path / "explore.js").write_text(script.replace("MOST_DRAWN = 3000", "MOST_DRAWN = 14"))
     monkeypatch.setattr(exploring, "_FOLDER", tmp_path)
@@ -594,6 +594,20 @@ def test_what_is_shown_is_saved_as_data_and_as_a_chart(explored: Page) -> None:
     assert len(rows) == 31
     assert b"<svg" in files["networks.svg"]
     assert files["networks.png"].startswith(b"\x89PNG")
+
+
+@needs_chromium
+def test_the_data_have_one_column_of_a_name(tab: Page, page: Path, tmp_path: Path) -> None:
+    """A design may name a factor as a column."""
+    source = page.read_text(encoding="utf-8").replace('"label":"loss.p"', '"label":"network"')
+    (tmp_path / "page.html").write_text(source, encoding="utf-8")
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="data (CSV)").click()
+    heads = download.value.path().read_text(encoding="utf-8").partition("\n")[0].split(",")
+    assert heads.count("network") == heads.count("factor network") == 1
 
 
 @needs_chromium
