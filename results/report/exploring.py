@@ -34,7 +34,8 @@ _FOLDER = Path(__file__).parent / "templates"
 _MOST_ROWS = 30_000  # of all metrics; the compared ones are there in any case
 _MOST_METRICS = 8
 _MOST_TRIALS = 40_000
-_DIGITS = 4
+_DIGITS = 4  # of a factor, as the page shows them
+_DIGITS_OF_RESULTS = 6  # of ratios, and of values that the page divides: more than it shows
 _COLUMNS = ("ratio", "low", "high", "baseline")
 
 
@@ -135,7 +136,7 @@ def _of_metric(ratios: pd.DataFrame, metric: Metric, campaign: CampaignInfo) -> 
         "workload": [workloads[label] for label in ratios["workload"].tolist()],
         "point": ratios["point"].tolist(),
         "verdict": [verdict[0] for verdict in ratios["verdict"].tolist()],
-        **{name: list(map(_digits, ratios[name].tolist())) for name in _COLUMNS},
+        **{name: list(map(_result, ratios[name].tolist())) for name in _COLUMNS},
     }
 
 
@@ -193,7 +194,7 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     cases: dict[str, list[Any]] = {}
     for workload, of_workload in in_order.groupby("workload", observed=True, sort=False):
         values = outcomes.values(of_workload, metrics.of(compared[str(workload)]))
-        rows = of_workload.assign(value=values).groupby(key, observed=True, sort=False).head(most)
+        rows = of_workload.assign(value=values)[of_workload["repetition"] < most]
         columns = (rows[name].tolist() for name in ("variant", "point", "id", "state", "repetition", "value"))
         for variant, point, trial, state, repetition, value in zip(*columns, strict=True):
             ids, numbers, states, repetitions = cases.setdefault(
@@ -203,15 +204,19 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
             if state != "ok":
                 states[len(ids)] = state
             ids.append(int(trial))
-            numbers.append(_digits(value))
+            numbers.append(_result(value))
     return {"of_each": min(most, campaign.repetitions), "repetitions": campaign.repetitions, "cases": cases}
 
 
-def _digits(value: float) -> float | int | str | None:
+def _result(value: float) -> float | int | str | None:
+    return _digits(value, _DIGITS_OF_RESULTS)
+
+
+def _digits(value: float, digits: int = _DIGITS) -> float | int | str | None:
     """A number in a few digits, as JSON has it."""
     if math.isnan(value):
         return None
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    rounded = float(f"{value:.{_DIGITS}g}")
+    rounded = float(f"{value:.{digits}g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

@@ -115,7 +115,7 @@ def _invalid(attempts: Sequence[Attempts]) -> Trust:
     invalid, runs = sum(row.invalid for row in attempts), sum(row.attempts for row in attempts)
     if not invalid:
         return Trust(about="invalid", text="Every trial was checked; none was invalid.", warns=False)
-    share = f"{counted(invalid, 'run')} of {runs:,} ({100 * invalid / runs:.2g} %)"
+    share = f"{counted(invalid, 'run')} of {runs:,} ({percent(invalid / runs)})"
     text = f"{share} {'was' if invalid == 1 else 'were'} invalid: in no number here."
     return Trust(about="invalid", text=text, warns=False)
 

@@ -34,8 +34,10 @@ function text(value) {
   return typeof value === "number" ? String(Number(value.toPrecision(4))) : (value ?? "–");
 }
 
+// A ratio and its interval in the digits that the interval allows, as the tables have them.
 function ratioText(row) {
-  const places = typeof row.high === "number" && row.high - row.low < 0.01 ? 3 : 2;
+  const half = (row.high - row.low) / 2;
+  const places = row.low === null || !Number.isFinite(half) ? 2 : [5, 0.5, 0.005, 0].findIndex((least) => half >= least);
   const shown = (value) => (typeof value === "number" ? value.toFixed(places) : (value ?? "–"));
   return row.low === null ? shown(row.ratio) : `${shown(row.ratio)} [${shown(row.low)}, ${shown(row.high)}]`;
 }
@@ -165,7 +167,7 @@ function writeControls() {
   });
 }
 
-function writeCounts() {
+function writeCounts(most) {
   const metric = found.metrics[state.metric];
   const heads = ["variant", "against", "cases", ...Object.values(VERDICTS)];
   counts.tHead.replaceChildren(element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head))));
@@ -184,7 +186,7 @@ function writeCounts() {
       );
     });
   counts.tBodies[0].replaceChildren(...body);
-  const some = kept.length > MOST_DRAWN ? `${MOST_DRAWN} of them are drawn, evenly over their ratios. ` : "";
+  const some = most > MOST_DRAWN ? `A chart of more than ${MOST_DRAWN} cases draws ${MOST_DRAWN} of them, evenly over their ratios. ` : "";
   document.getElementById("explore-drawn").textContent =
     `${kept.length} of ${rows.length} cases are kept. ${some}Ratios ${metric.more ? "above" : "below"} 1: the variant helps.`;
 }
@@ -282,9 +284,19 @@ function mark(row, end) {
   return row;
 }
 
+// Evenly many of the cases in the order of their ratios. Those of one ratio are mixed: each second network of a grid
+// may have one value of a factor alone.
 function thinned(list) {
   if (list.length <= MOST_DRAWN) return list;
-  return Array.from({ length: MOST_DRAWN }, (_, n) => list[Math.floor((n * list.length) / MOST_DRAWN)]);
+  const sorted = [...list].sort((a, b) => number(a.ratio) - number(b.ratio) || mixed(a.n) - mixed(b.n));
+  return Array.from({ length: MOST_DRAWN }, (_, n) => sorted[Math.floor((n * list.length) / MOST_DRAWN)]);
+}
+
+// A number that says nothing about n, the same each time: the finalizer of MurmurHash3.
+function mixed(n) {
+  let hash = n;
+  for (const factor of [0x85ebca6b, 0xc2b2ae35]) hash = Math.imul(hash ^ (hash >>> 15), factor);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 function ticks(end) {
@@ -384,7 +396,8 @@ async function embed(place, definition, factor) {
   });
   if (factor !== null && !found.factors[factor].words) {
     made.view.addSignalListener("brush", (_, value) => {
-      if (value.x) keepSoon(factor, [Math.min(...value.x), Math.max(...value.x)]);
+      // In the digits that the inputs show and the networks have, so that a value that is shown is kept.
+      if (value.x) keepSoon(factor, [Math.min(...value.x), Math.max(...value.x)].map((end) => Number(end.toPrecision(4))));
     });
     place.addEventListener("dblclick", () => keep(factor, null));
   }
@@ -440,17 +453,19 @@ function update() {
   kept = rows.filter((row) => passes(row)).sort((a, b) => number(a.ratio) - number(b.ratio));
   kept.forEach((row, n) => (row.share = (100 * (n + 0.5)) / kept.length));
   if (state.chosen !== null && !passes(state.chosen)) state.chosen = null;
+  let most = kept.length; // cases of a chart: a factor's has those that its own range leaves out
   for (const { view, factor } of views) {
     const with_x = (row) => (factor === null ? row : { ...row, x: found.factors[factor].values[row.point] });
     const list = factor === null ? kept : rows.filter((row) => passes(row, factor));
     const range = state.ranges.get(factor);
     const ends = range && !(range instanceof Set) ? [{ from: range[0], to: range[1] }] : [];
+    most = Math.max(most, list.length);
     view.data("cases", thinned(list).map(with_x));
     view.data("chosen", state.chosen === null ? [] : [with_x(state.chosen)]);
     if (factor !== null && !found.factors[factor].words) view.data("range", ends);
     view.runAsync();
   }
-  writeCounts();
+  writeCounts(most);
   writeChosen();
   remember();
 }

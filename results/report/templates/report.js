@@ -2,12 +2,14 @@
 
 // A table is sorted by the column whose head is pressed: numbers as numbers, words as people count.
 const words = new Intl.Collator("en", { numeric: true });
+const SCALES = { kB: 1e3, MB: 1e6, GB: 1e9, ms: 1e-3, µs: 1e-6 }; // of units that one column mixes
 
 function key(row, column) {
   const cell = row.cells[column];
   if (!cell.classList.contains("number")) return cell.textContent.trim();
-  const number = parseFloat(cell.textContent);
-  return Number.isNaN(number) ? Infinity : number;
+  const written = cell.textContent.replaceAll(",", "").replace("∞", "Infinity");
+  const [, unit] = /^[^a-zµ[(]*([a-zµ]+)/i.exec(cell.textContent) ?? [];
+  return parseFloat(written) * (SCALES[unit] ?? 1);
 }
 
 function sort(table, head) {
@@ -18,7 +20,7 @@ function sort(table, head) {
   const rows = [...table.tBodies[0].rows].map((row) => ({ row, key: key(row, column) }));
   rows.sort((a, b) => {
     if (a.key === b.key) return 0;
-    if (a.key === Infinity || b.key === Infinity) return a.key === Infinity ? 1 : -1; // what is absent is last
+    if (Number.isNaN(a.key) || Number.isNaN(b.key)) return Number.isNaN(a.key) - Number.isNaN(b.key); // what is absent is last
     const order = typeof a.key === "number" ? a.key - b.key : words.compare(a.key, b.key);
     return falling ? -order : order;
   });

@@ -4,11 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
+import pytest
+
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.metrics.units import decimals, estimate
 from fecbench.results.report.answer_sentences import statistic_of
 from fecbench.results.report.collecting import collect
 from fecbench.results.report.document import Document
+from fecbench.results.report.sections.trials import Attempts
+from fecbench.results.report.trust import _invalid
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
 
@@ -130,6 +134,14 @@ def test_the_box_of_trust_names_whom_failures_are_of_and_what_was_not_run(filled
     lost = next(item for item in document.trust if item.about == "missing")
     assert lost.text == "Failed or timed out, and counted as worse than any value: rquic-xor 1."
     assert about["engine"].text.startswith("Emulated")
+
+
+@pytest.mark.parametrize(
+    ("invalid", "runs", "share"), [(1, 200, "0.5 %"), (199, 200, "99.5 %"), (10, 10, "100 %")]
+)
+def test_the_share_of_invalid_runs_is_no_power_of_ten(invalid: int, runs: int, share: str) -> None:
+    of_variant = Attempts.model_construct(invalid=invalid, attempts=runs)
+    assert f" of {runs} ({share}) w" in _invalid([of_variant]).text
 
 
 DIGITS: list[tuple[float, float, int]] = [

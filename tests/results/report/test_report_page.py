@@ -1,5 +1,7 @@
 """The page of a report in a browser: Debian's Chromium, driven by Playwright."""
 
+import json
+import math
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -7,12 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, product
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from fecbench.results.metrics.units import size
-from fecbench.results.report import tables
+from fecbench.results.report import exploring, maps, tables
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import (
@@ -219,6 +222,37 @@ def test_the_head_of_a_table_sorts_it_up_and_down(opened: Page) -> None:
     assert opened.locator("[aria-sort]").count() == 1
 
 
+@needs_chromium
+@pytest.mark.parametrize(
+    "rising",
+    [
+        ["900 B", "64 kB", "1 MB", "2 GB", "–"],
+        ["-548 s [-690, -365]", "-80 ms [-98, -62]", "54 ms [34, 74]", "1.2 s [0.9, 1.5]", "–"],
+        ["0.95 [0.83, 1.02]", "12.35 (no interval)", "∞ (no interval)", "–"],
+        ["998 packets", "1,234 packets", "95,367 packets"],
+        ["3 (1)", "12 (0)", "198 / 200", "1000 of 1024"],
+    ],
+)
+def test_numbers_are_sorted_by_their_size_whatever_their_units(opened: Page, rising: list[str]) -> None:
+    unfold(opened)
+    table = opened.locator("table", has=opened.locator("th", has_text="bandwidth (Mbit/s)"))
+    written = [rising[-1], *rising[:-1]]
+    table.evaluate(
+        """(table, written) => [...table.tBodies[0].rows].forEach((row, n) => {
+            if (n >= written.length) row.remove();
+            else row.cells[1].textContent = written[n];
+        })""",
+        written,
+    )
+    cells, head = table.locator("tbody td:nth-child(2)"), table.locator("thead button").nth(1)
+    head.click()
+    assert cells.all_inner_texts() == rising
+    head.click()
+    absent = rising.count("–")
+    falling = rising[: len(rising) - absent][::-1]
+    assert cells.all_inner_texts() == falling + ["–"] * absent
+
+
 def column(cells: Locator) -> list[float]:
     return [float(text) for text in cells.all_inner_texts()]
 
@@ -327,8 +361,105 @@ def test_a_brush_over_a_factor_filters_the_other_charts(explored: Page) -> None:
     expect(marks).not_to_have_count(2 * 31)
     assert 0 < cases_of(explored)[0] < 2 * 31
     assert chart.locator("svg .mark-symbol path").count() >= 2 * 31  # of its own factor it shows all
+    ends = ",".join(field.input_value() for field in chart_inputs(explored))
+    assert f"f0={ends}" in unquote(explored.url)  # what is kept is what is shown
     chart.dblclick(position={"x": 100, "y": 20})
     expect(marks).to_have_count(2 * 31)
+
+
+def chart_inputs(tab: Page) -> list[Locator]:
+    """The ends of the range of the first factor."""
+    return tab.locator("#explore-controls fieldset:has(input[type=number])").first.locator("input").all()
+
+
+@needs_chromium
+@pytest.mark.usefixtures("unmade")
+def test_a_chart_that_draws_some_cases_says_so_and_draws_each_value_of_a_factor(
+    tab: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a grid, each second network has the same loss."""
+    script = (exploring._FOLDER / "explore.js").read_text(encoding="utf-8")
+    (tmp_path / "explore.js").write_text(script.replace("MOST_DRAWN = 3000", "MOST_DRAWN = 14"))
+    monkeypatch.setattr(exploring, "_FOLDER", tmp_path)
+    monkeypatch.setattr(maps, "_MOST_MARKS", 14)
+    points = [{"loss.p": loss, "owd_ms": owd_ms} for owd_ms in range(5, 19) for loss in (0.01, 0.03)]
+    with Database.open(str(tmp_path / "page.sqlite"), create=True) as database:
+        campaign = database.create_campaign(new_campaign(points=points, variants=variants("off", "fec")))
+        keys = [TrialKey(label, "download-1", n, 0) for label in ("off", "fec") for n in range(len(points))]
+        database.record_all(campaign.id, [trial(key, metrics={"client": {"dct_s": 1.0}}) for key in keys])
+        tab.goto(report(database, campaign, tmp_path / "report").html.as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    expect(tab.locator("#explore-drawn")).to_contain_text("more than 14 cases draws 14 of them")
+    expect(tab.locator(".map figcaption, figcaption").first).to_contain_text("14 of 28 networks are drawn")
+    of_loss = "#explore-factors .chart:first-child svg .mark-symbol path"
+    for marks in (of_loss, ".map path[class^=m-]"):
+        places = tab.locator(marks).evaluate_all(
+            "marks => marks.map(mark => mark.getAttribute('transform').match(/[0-9.]+/)[0])"
+        )
+        assert len(places) == 14 and len(set(places)) == 2
+
+
+RATIOS: list[tuple[float, float | None, float | None]] = [
+    (0.9512, 0.8312, 1.0212),
+    (1.0004, 0.9981, 1.0027),
+    (1.5, 0.9, math.inf),
+    (12.3456, 12.3441, 12.3471),
+    (123.456, 122.1, 124.8),
+    (123.456, None, None),
+    (1234.4, 1200.0, 1300.0),
+    (math.inf, None, None),
+]
+"""Ratios with their intervals, the least ratio first."""
+
+
+@needs_chromium
+def test_ratios_have_the_digits_that_the_tables_give_them(tab: Page, page: Path, tmp_path: Path) -> None:
+    before, data, after = re.split(
+        '(?<=id="explore-data">)(.*?)(?=</script>)', page.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    document = json.loads(data)
+    cases = document["metrics"][0]
+    for name, values in zip(("ratio", "low", "high"), zip(*RATIOS, strict=True), strict=True):
+        cases[name] = [exploring._result(math.nan if value is None else value) for value in values]
+    cases.update({name: cases[name][: len(RATIOS)] for name in ("point", "variant", "workload", "verdict")})
+    (tmp_path / "page.html").write_text(before + json.dumps(document) + after, encoding="utf-8")
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    tab.locator("#explore-ranks").focus()
+    for ratio in RATIOS:
+        tab.keyboard.press("ArrowRight")
+        text = tables.ratio(*ratio).removesuffix(" (no interval)")
+        expect(tab.locator("#explore-chosen")).to_contain_text(f"Ratio {text}: ")
+
+
+@needs_chromium
+@pytest.mark.usefixtures("unmade")
+def test_pairs_have_both_trials_of_a_repetition_and_the_ratio_of_what_was_measured(
+    tab: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values are shown in four digits, and divided in more. The baseline has no first repetition."""
+    monkeypatch.setattr(exploring, "_MOST_TRIALS", 4 * 2)
+    with Database.open(str(tmp_path / "page.sqlite"), create=True) as database:
+        campaign = database.create_campaign(
+            new_campaign(
+                points=[{"owd_ms": 5.0}, {"owd_ms": 9.0}], variants=variants("off", "fec"), repetitions=3
+            )
+        )
+        for label, point, repetition in product(("off", "fec"), (0, 1), range(3)):
+            if (label, repetition) != ("off", 0):
+                dct_s = {"off": 1.00044, "fec": 1.00156}[label]
+                key = TrialKey(label, "download-1", point, repetition)
+                database.record(campaign.id, trial(key, metrics={"client": {"dct_s": dct_s}}))
+        tab.goto(report(database, campaign, tmp_path / "report").html.as_uri())
+    tab.click("#explore > summary")
+    tab.wait_for_selector(DRAWN)
+    tab.locator("#explore-ranks").focus()
+    tab.keyboard.press("Home")
+    rows = tab.locator("#explore-chosen tbody tr").all()
+    cells = [row.locator("td.number").all_inner_texts() for row in rows]
+    assert cells == [["1", "1", "1.002", "1.001"], ["0", "–", "1.002", "–"]]
 
 
 @needs_chromium
