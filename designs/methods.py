@@ -188,6 +188,11 @@ class LevelSettings(PlanSettings):
     ) = None
     """One number for all factors with a range, or a number for each of them by name."""
 
+    def check(self, factors: Factors) -> None:
+        points = self.count(factors)
+        if points > MOST_POINTS:
+            raise refused(f"makes {points} points; the most is {MOST_POINTS}", "plan.levels")
+
     def levels_of(self, factors: Factors) -> list[list[float]]:
         """The places of the levels on each factor's axis."""
         if isinstance(self.levels, dict):
@@ -213,11 +218,6 @@ class GridSettings(LevelSettings):
 
     method: Literal["grid"]
 
-    def check(self, factors: Factors) -> None:
-        size = self.count(factors)
-        if size > MOST_POINTS:
-            raise refused(f"makes a grid of {size} points; the most is {MOST_POINTS}", "plan.levels")
-
     def count(self, factors: Factors) -> int:
         return math.prod(len(levels) for levels in self.levels_of(factors))
 
@@ -230,9 +230,6 @@ class UnivariateSettings(LevelSettings):
 
     method: Literal["univariate"]
 
-    def check(self, factors: Factors) -> None:
-        self.levels_of(factors)
-
     def count(self, factors: Factors) -> int:
         return len(self._rows(factors))
 
@@ -244,7 +241,10 @@ class UnivariateSettings(LevelSettings):
         rows = [centre]
         for axis, levels in enumerate(self.levels_of(factors)):
             rows += [
-                [*centre[:axis], level, *centre[axis + 1 :]] for level in levels if level != centre[axis]
+                [*centre[:axis], level, *centre[axis + 1 :]]
+                for level in levels
+                # By rounding, the middle one of 99 levels is not quite 0.5.
+                if not math.isclose(level, centre[axis])
             ]
         return rows
 

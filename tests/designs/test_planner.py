@@ -182,6 +182,12 @@ def test_univariate_starts_at_the_centre_and_leaves_it_in_one_factor_at_a_time()
     assert {point["owd_ms"] for point in plan.points} == {10, 35, 60, 85, 110}
 
 
+def test_univariate_has_the_centre_once_however_many_levels_there_are() -> None:
+    for levels in (3, 99, 197, 207, 323):
+        plan = planned({"method": "univariate", "levels": levels}, {"owd_ms": {"min": 10, "max": 110}})
+        assert len(plan.points) == levels
+
+
 def test_a_list_is_the_points_of_the_file_verbatim() -> None:
     rows = [
         {"bandwidth_mbps": 3.3, "owd_ms": 17.3, "queue_packets": 11},
@@ -194,6 +200,7 @@ def test_a_list_is_the_points_of_the_file_verbatim() -> None:
 
 
 POINT = {"owd_ms": 20, "bandwidth_mbps": 5, "queue_packets": 50}
+MANY_LEVELS = {"owd_ms": 2, "bandwidth_mbps": 10_000, "queue_packets": 2}
 WRONG_METHODS = [
     ({"method": "list", "points": []}, "at least 1"),
     ({"method": "list", "points": [{**POINT, "owd_ms": 9}]}, "must be a number from 10 to 110"),
@@ -211,7 +218,8 @@ WRONG_METHODS = [
     ({"method": "grid", "levels": {"owd_ms": 3}}, "is missing; the factor bandwidth_mbps has a range"),
     ({"method": "grid", "levels": {"owd": 3}}, "is no factor; did you mean 'owd_ms'?"),
     ({"method": "grid", "levels": 1}, "greater than or equal to 2"),
-    ({"method": "grid", "levels": 400}, "makes a grid of 64000000 points"),
+    ({"method": "grid", "levels": 400}, "makes 64000000 points; the most is 10000"),
+    ({"method": "univariate", "levels": MANY_LEVELS}, "makes 10005 points; the most is 10000"),
     ({"method": "univariate", "levels": 492}, "must be less: there are too few whole numbers from 10 to 500"),
 ]
 

@@ -220,6 +220,17 @@ def test_a_wrong_call_is_refused_with_one_line(endpoints: Any, tmp_path: Path) -
         assert message in err
 
 
+@pytest.mark.parametrize("name", [name for name in OF_QUIC if name != "udp"], indirect=True)
+def test_what_an_assignment_lacks_is_named_with_the_role_that_needs_it(
+    endpoints: Any, assignment: dict[str, Any]
+) -> None:
+    for role, key in (("client", "authority"), ("server", "certificate")):
+        lacking = {name: value for name, value in assignment.items() if name != key}
+        code, events, err = endpoints.start(role, lacking).end()
+        assert (code, events, err.count("\n")) == (2, [], 1)
+        assert f"{key}: missing; a {role} needs it" in err
+
+
 @pytest.mark.parametrize(
     ("name", "options", "namespace"),
     [

@@ -377,7 +377,7 @@ def chart_inputs(tab: Page) -> list[Locator]:
 def test_a_chart_that_draws_some_cases_says_so_and_draws_each_value_of_a_factor(
     tab: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The grid has the same loss in every second network."""
+    """Every second network of a grid has the same loss."""
     script = (exploring._FOLDER / "explore.js").read_text(encoding="utf-8")
     (tmp_path / "explore.js").write_text(script.replace("MOST_DRAWN = 3000", "MOST_DRAWN = 14"))
     monkeypatch.setattr(exploring, "_FOLDER", tmp_path)
