@@ -27,7 +27,7 @@ from pydantic import (
 from fecbench.complaint import complaint, short_text
 from fecbench.designs import base
 from fecbench.designs.error import DesignError
-from fecbench.designs.factor import Factor, LinkedFactor, is_factor
+from fecbench.designs.factor import ChoiceFactor, Factor, LinkedFactor, RangeFactor, is_factor
 from fecbench.designs.methods import AnyPlanSettings, ListSettings
 from fecbench.designs.planner import Plan, make_plan
 from fecbench.designs.table import (
@@ -218,11 +218,26 @@ class Design(Table):
             if name in self.constants:
                 raise refused("is a factor too; it must be one or the other", f"constants.{name}")
         self._check_linked()
-        for name, value in self.constants.items():
-            with about(f"constants.{name}", value):
-                check_unit(name, value)
+        self._check_units()
         self.plan_settings.check(self.factors)
         return self
+
+    def _check_units(self) -> None:
+        """Refuse the end of a range, a choice or a constant that its name's unit cannot have, also where no
+        point has it."""
+        values = {f"constants.{name}": (name, value) for name, value in self.constants.items()}
+        for name, factor in self.factors.items():
+            if isinstance(factor, RangeFactor):
+                least = int(factor.min) if factor.integer else factor.min
+                values[f"factors.{name}.min"] = name, least
+            elif isinstance(factor, ChoiceFactor):
+                values |= {
+                    f"factors.{name}.choices[{index}]": (name, choice)
+                    for index, choice in enumerate(factor.choices)
+                }
+        for key, (name, value) in values.items():
+            with about(key, value):
+                check_unit(name, value)
 
     @model_validator(mode="after")
     def _check_statistic(self) -> Self:

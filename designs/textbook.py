@@ -143,7 +143,7 @@ class CentralCompositeSettings(TextbookSettings):
     face: Literal["inscribed", "faced"] = "inscribed"
     alpha: Literal["rotatable", "orthogonal"] | None = None
     """The distance of the corners from the centre. "rotatable" (default): errors depend on the distance
-    from the centre alone; "orthogonal": effects are estimated independently."""
+    from the centre alone; "orthogonal": a shift between corners and axes changes no effect."""
 
     @property
     def levels(self) -> int:

@@ -28,7 +28,7 @@ from fecbench.runners.tasks.task import VIRTUAL, Task
 BUDGET_S = 2.5
 """Time after which no more trials are start_s."""
 _RANKS = (1.0, 0.0, 0.5, 0.25, 0.75)
-"""The points that are measured, the slowest first."""
+"""The ranks of the points that are measured, the slowest first: of few points, the nearest one's."""
 _MOST_AT_POINT = 6
 
 
@@ -57,7 +57,9 @@ def estimate(experiment: Experiment) -> Estimate | None:
         ranked = list(_measured(experiment))
     except Failed:  # a campaign will say why its simulators do not run
         return None
-    return _estimate([rank for rank, _ in ranked], [trial for _, trial in ranked]) if ranked else None
+    if not ranked:
+        return None
+    return _estimate([rank for rank, _ in ranked], [trial for _, trial in ranked], len(experiment.points))
 
 
 def _measured(experiment: Experiment) -> Iterator[tuple[float, Finished]]:
@@ -74,14 +76,14 @@ def _measured(experiment: Experiment) -> Iterator[tuple[float, Finished]]:
                     yield rank, trial
 
 
-def _estimate(ranks: Sequence[float], finished: Sequence[Finished]) -> Estimate:
+def _estimate(ranks: Sequence[float], finished: Sequence[Finished], points: int) -> Estimate:
     places = sorted(set(ranks))
     of_ranks = [
         [trial for rank, trial in zip(ranks, finished, strict=True) if rank == place] for place in places
     ]
     real = [float(np.mean([trial.duration_s for trial in trials])) for trials in of_ranks]
     virtual = [float(np.mean([trial.outcome.virtual_s or 0.0 for trial in trials])) for trials in of_ranks]
-    everywhere = np.linspace(0, 1, 101)
+    everywhere = np.linspace(0, 1, points)
     return Estimate(
         virtual_s=(float(np.interp(everywhere, places, real).mean()), min(real), max(real)),
         emulated_s=CPU_S + float(np.interp(everywhere, places, virtual).mean()),
@@ -98,18 +100,15 @@ def _samples(experiment: Experiment) -> Iterator[tuple[float, TrialKey]]:
     )
     chance = random.Random(designs.seed(experiment.design.seed, "estimate"))
     last = len(order) - 1
-    steps = _RANKS if last else (0.0,)
     kinds = [(arm, workload) for workload in experiment.activities for arm in experiment.arms]
-    of_steps = [(step, chance.sample(kinds, min(len(kinds), _MOST_AT_POINT))) for step in steps]
-    before = set[TrialKey]()
+    of_places = [
+        (place, chance.sample(kinds, min(len(kinds), _MOST_AT_POINT)))
+        for place in dict.fromkeys(round(rank * last) for rank in _RANKS)
+    ]
     for turn in range(_MOST_AT_POINT):
-        for step, sample in of_steps:
-            if (
-                turn < len(sample)
-                and (key := TrialKey(*sample[turn], order[round(step * last)], 0)) not in before
-            ):
-                before.add(key)
-                yield step, key
+        for place, sample in of_places:
+            if turn < len(sample):
+                yield place / max(last, 1), TrialKey(*sample[turn], order[place], 0)
 
 
 def _rate_mbps(experiment: Experiment, point: int) -> float:

@@ -187,6 +187,10 @@ REFUSED = {
         ("{}", "factors.loss.p.min: is missing"),
         ("[0.01, 0.08]", "factors.loss.p: must be a table with min and max, choices, or linked"),
     ],
+    "{ min = 10, max = 100, integer = true }": [
+        ("{ min = -1, max = 100, integer = true }", "factors.queue_packets.min = -1: must be a whole number"),
+        ("{ choices = [10, -1] }", "factors.queue_packets.choices[1] = -1: must be a whole number"),
+    ],
     '"h3"]': [('"hq"]', "factors.option.http.choices: 'hq' is given twice")],
     ', "h3"]': [("]", "factors.option.http.choices: must list at least 2 values")],
     "owd_ms = 20": [

@@ -12,7 +12,7 @@ from fecbench.runners.commands.plan import plan, rounded
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from tests.support import needs
-from tests.support.designs import OFF, between, downloads
+from tests.support.designs import OFF, RLC, between, downloads, one_of
 
 SMOKE = Path(designs.__file__).parent / "catalog" / "smoke.toml"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -59,6 +59,18 @@ def test_a_few_trials_say_how_long_a_design_takes(fecbench_plan, tmp_path: Path)
     assert 20_000 * 8 / 100_000 < measured["emulated_s"] < 12
     output = fecbench_plan(design)
     assert "min emulated one after another" in output and "at most" not in output
+
+
+@needs.built(ours().find("noq-fec", "tests"))
+def test_each_of_two_points_counts_for_half_of_the_time(fecbench_plan, tmp_path: Path) -> None:
+    """At 100 kbit/s 200 kB take 16 s and more, at 100 Mbit/s less than one: 8 s and more on average."""
+    design = tmp_path / "two.toml"
+    factors = {"bandwidth_mbps": one_of(0.1, 100)}
+    network = {"owd_ms": 20, "queue_packets": 100, "loss.model": "none"}
+    keys = {"plan": {"method": "grid"}, "factors": factors, "constants": network}
+    design.write_text(downloads("two", 200_000, OFF, RLC, **keys))
+    measured = json.loads(fecbench_plan(design, "--json"))["estimate"]
+    assert 200_000 * 8 / 100_000 / 2 < measured["emulated_s"] < 12
 
 
 @pytest.mark.parametrize(
