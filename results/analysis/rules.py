@@ -145,27 +145,9 @@ class Explanation:
     """Partial dependence on the two strongest factors of the points, by workload: the index holds the
     values of the strongest, the columns those of the next, both with the factor's name. None with too
     few points or factors."""
-
-    @property
-    def of_one_network(self) -> tuple[Rule, ...]:
-        """The ratio of each workload with its interval over repetitions; empty in a design with several
-        networks. `everywhere` has no interval over one."""
-        if self.everywhere.points != 1:
-            return ()
-        return tuple(
-            Rule(
-                conditions=(f"workload is {row['workload']}",),
-                ratio=row["ratio"],
-                low=row["low"],
-                high=row["high"],
-                verdict=row["verdict"],
-                points=1,
-                ratios=1,
-                planned_ratios=1,
-                average=self.average,
-            )
-            for row in self.table.to_dict("records")
-        )
+    of_one_network: tuple[Rule, ...] = ()
+    """The ratio of each workload with its interval over repetitions, in a design of one network: `everywhere`
+    has no interval there."""
 
 
 def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
@@ -200,6 +182,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         campaign=campaign.heading,
         metric=metric.name,
         table=pd.concat([of_all, factors_of_all], axis=1),
+        of_one_network=_of_each_workload(of_all, average) if len(campaign.points) == 1 else (),
         averaged=table,
         factors=varied,
         scales=campaign.scales,
@@ -253,6 +236,23 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     else:
         sentence = f"The factors drive the ratio (p = {p_value:.2g})."
     return replace(ranked, p_value=p_value, rules=tuple(rules), left_out=tuple(left_out), sentence=sentence)
+
+
+def _of_each_workload(ratios: pd.DataFrame, average: Average) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(
+            conditions=(f"workload is {row['workload']}",),
+            ratio=row["ratio"],
+            low=row["low"],
+            high=row["high"],
+            verdict=row["verdict"],
+            points=1,
+            ratios=1,
+            planned_ratios=1,
+            average=average,
+        )
+        for row in ratios.to_dict("records")
+    )
 
 
 def _rules(

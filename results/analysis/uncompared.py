@@ -17,6 +17,6 @@ def sentences(labels: Sequence[str], baselines: Mapping[str, str], usual: str | 
     if usual is None or not alone:
         return []
     return [
-        f"In no ratio, since another implementation is no baseline by itself: {', '.join(alone)}. To compare"
-        f' them, name one: baseline = "{usual}".'
+        f"In no ratio: {', '.join(alone)}. The baseline is of another implementation. To compare"
+        f' with it all the same, write baseline = "{usual}".'
     ]

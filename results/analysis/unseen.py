@@ -23,7 +23,7 @@ def unseen_share(repetitions: int) -> float:
 
 def sentences(pairings: Mapping[str, Pairing], campaign: CampaignInfo) -> list[str]:
     """Return a sentence on delays that the means or medians of a campaign cannot show; none where neither is
-    compared, and none on medians where a design loses nothing or a network has one value."""
+    compared, and none on medians where a design says nothing of losses or a network has one value."""
     pairs = [int(pairing.ratios["pairs"].max()) for pairing in pairings.values() if len(pairing.ratios)]
     most = max(pairs, default=0)
     if campaign.statistic == "median" and most > 1 and "loss" in campaign.design_text:

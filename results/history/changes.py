@@ -174,7 +174,7 @@ def _crossings(places: Sequence[tuple[int, int]], count: int) -> Floats:
 
 
 def _chances(places: Sequence[tuple[int, int]], count: int, errors: Floats) -> list[Floats]:
-    """Return kinds of chance, each a matrix: its product with independent normal numbers is the noise of the
+    """Return a matrix for each kind of chance. Times independent normal numbers, it is the noise of the
     comparisons, in their errors.
 
     Chance is new in each comparison; or a commit's own, the same in all of its comparisons, as in virtual

@@ -205,7 +205,7 @@ def _measured(answer: Answer) -> Iterator[str]:
     whence = f"Measured: {names} ({path.form}{source})" if names else "Given"
     yield f"{whence}: {'; '.join(facts)}."
     if path.is_lossless:
-        yield f"  No loss was seen: the upper end is of {LONGEST:g} in a row, on average, at most."
+        yield f"  No loss was seen. The upper ends allow for bursts of {LONGEST:g} packets on average."
     if path.queue_losses:
         yield f"  {path.queue_losses} more were lost at a full queue: they are no losses of the path."
     if path.ends:

@@ -409,6 +409,14 @@ def test_one_network_has_the_ratio_of_each_workload_with_its_interval_over_repet
     assert "workload is download-1: ratio 0.80 [0.80, 0.80], 1 network: helps" in str(
         explanation.of_one_network[0]
     )
+    sizes = [
+        Workload(label=label, name="download", parameters={"size_bytes": size})
+        for size, label in enumerate(ratios, start=1)
+    ]
+    several = replace(campaign, points=[{"owd_ms": 5}, {"owd_ms": 50}], workloads=sizes)
+    of_several = explain(paired(pd.DataFrame(rows, columns=columns), OFF, XOR, DEFAULT), several)
+    assert of_several.of_one_network == ()
+    assert "1 network, 2 of 4 ratios: " in str(of_several.everywhere)
 
 
 def test_the_same_comparison_is_explained_in_the_same_way() -> None:
