@@ -65,7 +65,10 @@ def summary(
             median
             for of_workload in of_each
             for median in by_pairs(
-                dict(of_workload["median"]), dict(_ratios_of_all_points(of_workload)), baselines
+                dict(of_workload["median"]),
+                dict(_ratios_of_all_points(of_workload)),
+                baselines,
+                metrics.of(of_workload["metric"].iloc[0]).greatest,
             ).values()
         ]
     table = table.rename(columns={"median": median_column(campaign)})
@@ -93,11 +96,15 @@ def of_many_networks(campaign: CampaignInfo) -> bool:
 
 
 def by_pairs(
-    medians: Mapping[str, float], ratios: Mapping[str, float], baselines: Mapping[str, str]
+    medians: Mapping[str, float],
+    ratios: Mapping[str, float],
+    baselines: Mapping[str, str],
+    greatest: float = math.inf,
 ) -> dict[str, float]:
     """The medians of variants as their pairs have them, by label: of one that has a median ratio, the value
-    of its baseline times this ratio; of one that has none (NaN), such as a baseline or what a baseline counts
-    as 0 at some points, and where the baseline's is the worst value or unknown, its own.
+    of its baseline times this ratio. It is the variant's own median where there is no ratio (NaN), as of a
+    baseline or where that is 0 at some points; where the baseline's is the worst value or unknown; and where
+    the product is above the `greatest` value that there can be, as a share above 1.
 
     Medians over different networks may differ in another direction than the variants do in most of these
     networks (Simpson's paradox). These differ as the pairs do.
@@ -108,7 +115,10 @@ def by_pairs(
         if math.isnan(ratio):
             return own
         of_baseline = of(baselines[variant])
-        return of_baseline * ratio if math.isfinite(of_baseline) else own
+        if not math.isfinite(of_baseline):
+            return own
+        product = of_baseline * ratio
+        return product if product <= greatest else own
 
     return {variant: of(variant) for variant in medians}
 

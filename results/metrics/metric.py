@@ -68,6 +68,11 @@ class Metric:
         return -math.inf if self.more_is_better else math.inf
 
     @property
+    def greatest(self) -> float:
+        """Greatest value that it can have."""
+        return 1.0 if self.is_share else math.inf
+
+    @property
     def is_time(self) -> bool:
         return self.unit in _TIMES
 

@@ -75,6 +75,7 @@ def as_pairs_have_them(medians: pd.DataFrame, trials: pd.DataFrame, campaign: Ca
             has_ratio = (divisors != 0).all() & ~(trials[medians.index] < 0).any()
             ratios[variant] = of_variant.median().where(has_ratio)
     rows = {
-        name: by_pairs(dict(medians.loc[name]), dict(ratios.loc[name]), baselines) for name in medians.index
+        name: by_pairs(dict(medians.loc[name]), dict(ratios.loc[name]), baselines, of(name).greatest)
+        for name in medians.index
     }
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -28,6 +28,7 @@ from tests.results.analysis.outcomes import (
 )
 
 MORE = "competition.foreground_mbps"
+SHARE = "messages.on_time_ratio_100ms"
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
 
@@ -131,3 +132,12 @@ def test_more_of_a_metric_that_should_be_more_is_better(filled: Filled) -> None:
     table = summary(frame, metrics.choose(campaign, MORE)).query("variant == @XOR")
     assert table["median_ratio"].tolist() == [2.0, 2.0]
     assert table["faster"].tolist() == [1.0, 1.0]
+
+
+def test_no_share_is_above_1(filled: Filled) -> None:
+    """The baseline's median is 1, and the variant's mean is 1.34 times the baseline's at each point."""
+    _, campaign = filled({}, statistic="mean")
+    of_repetitions = {OFF: (0.01, 1.0, 1.0), XOR: (0.9, 0.9, 0.9)}
+    frame = frame_with({key: ("ok", of_repetitions[key.variant][key.repetition]) for key in KEYS}, SHARE)
+    table = summary(frame, metrics.choose(campaign, SHARE))
+    assert table["median_by_pairs"].tolist() == [1.0, 0.9, 1.0, 0.9]
