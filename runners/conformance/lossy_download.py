@@ -32,7 +32,8 @@ SHORT_PART = "{0} bytes under losses, FEC on"
 REPAIR_PART = "repair symbols under losses"
 SIZE_BYTES = 1_000_000
 SHORT_BYTES = (15_000, 30_000, 50_000)
-"""More than the ten packets of which it is enough that one of the ends has sent a repair symbol."""
+"""More than the ten packets of which it is enough that one of the ends has sent a repair symbol; after losses
+it is enough of twenty, too."""
 _LOSSES: dict[Direction, dict[str, object]] = {
     "up": {"model": "uniform", "p": 0.03},
     "down": {"model": "uniform", "p": 0.03},

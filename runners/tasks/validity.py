@@ -51,7 +51,8 @@ class Validity(BaseModel):
     """Most QUIC packets of a direction that may have shared a frame with another one: those of handshakes."""
     short_packets: int = 10
     """A content that fits into so many packets may have come before its sender had room for a repair symbol,
-    or in loss probes, which carry no symbols: those of both ends count."""
+    or in loss probes, which carry no symbols: those of both ends count. Where the sender declared losses,
+    which make its window smaller, one of twice as many may have."""
 
     def late_bound_us(self, link: LinkSettings) -> int:
         """Return the lateness in µs from which a frame that leaves this link counts as late."""

@@ -518,8 +518,9 @@ def problems_of_fec(demand: Demand, hop: Hop, short_packets: int) -> Iterator[st
     sender: Role = "client" if demand.up_bytes > demand.down_bytes else "server"
     name, end = names[sender], hop.ends[sender]
     # The peer may have all of a short content before there was room for a repair symbol of it, or from loss
-    # probes alone, which are no source symbols: then the request was one.
-    is_short = content_bytes <= short_packets * DATAGRAM_BYTES
+    # probes alone, which are no source symbols: then the request was one. Losses make the window smaller.
+    windows = 2 if counted[name].get("losses_declared", 0) > 0 else 1
+    is_short = content_bytes <= windows * short_packets * DATAGRAM_BYTES
     senders = list(names.values()) if is_short else [name]
     if end.owes_source and not sum(counted[other].get("source_sent", 0) for other in senders) > 0:
         yield f"{' and '.join(senders)}: FEC is on, but no source symbol was sent (source_sent)"

@@ -172,8 +172,10 @@ def meeting(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.Series:
     """Return the rows that meet the conditions of a rule, by their text."""
     meets = pd.Series(True, rows.index)
     for condition in conditions:
-        name, sign, value = condition.split(" ", 2)
-        meets &= COMPARE[sign](rows[name], number(value))
+        name, bounds = condition.split(" ", 1)
+        for bound in bounds.split(" and "):
+            sign, value = bound.split(" ", 1)
+            meets &= COMPARE[sign](rows[name], number(value))
     return meets
 
 

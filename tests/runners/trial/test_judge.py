@@ -807,6 +807,7 @@ def test_the_time_of_a_page_is_at_least_that_of_its_objects_one_after_another() 
 
 SENT = {"server__source_sent": 800, "server__repair_sent": 80}
 ON, SHORT, LONG = (True, True), 14_720, 14_721  # ten packets, and one byte more
+LOSSY = {"server__source_sent": 18, "client__repair_sent": 1, "server__losses_declared": 4}
 ONLY_UP = {"client__source_sent": 1, "client__repair_sent": 1}
 NO_SOURCE, NO_REPAIR = (
     f"FEC is on, but no {kind} symbol was sent ({kind}_sent)" for kind in ("source", "repair")
@@ -820,6 +821,8 @@ FEC: list[tuple[tuple[bool | None, bool | None], dict[str, Any], dict[str, float
     (ON, {"down_bytes": SHORT}, {"server__source_sent": 10, "client__repair_sent": 1}, ""),
     (ON, {"down_bytes": LONG}, {"server__source_sent": 10, "client__repair_sent": 1}, "no repair"),
     (ON, {"down_bytes": SHORT}, {"server__source_sent": 10}, f"client and server: {NO_REPAIR}"),
+    (ON, {"down_bytes": 2 * SHORT}, LOSSY, ""),
+    (ON, {"down_bytes": 2 * SHORT + 1}, LOSSY, f"server: {NO_REPAIR}"),
     # All of a short content came in loss probes that a blocked server owed; the request was protected.
     (ON, {"down_bytes": SHORT}, ONLY_UP, ""),
     (ON, {"down_bytes": LONG}, ONLY_UP, f"server: {NO_SOURCE}"),
