@@ -53,7 +53,7 @@ def test_a_wide_table_tells_what_all_rows_have_in_common_once(terminal: Terminal
     assert "in all rows: a_number_of_something_0 17," in output
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
+@pytest.mark.parametrize("width", [36, 40, 60, 80, 100, 120])
 def test_rows_are_named_and_numbers_whole_in_every_part_of_a_wide_table(
     terminal: Terminal, width: int
 ) -> None:
