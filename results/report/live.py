@@ -36,7 +36,7 @@ _REST = 4.0  # a page is made anew after so many times as long as it took, at th
 _MOST_VERSIONS, _MOST_TRIALS = 20, 50_000
 """Versions of a page whose figures can be drawn: so many, and of so many trials together. 50,000 trials take
 some 140 MB."""
-_GONE = "The campaign has gone on since this page was made: load the page anew."
+_STALE = "The campaign has gone on since this page was made: load the page anew."
 
 
 @dataclass
@@ -95,7 +95,7 @@ class LivePages:
         versions = self._versions.get(campaign.name) or [self._page(campaign)]
         version = next((one for one in versions if number in ("", one.figures.version)), None)
         if version is None:
-            return _sentence(_GONE)
+            return _sentence(_STALE)
         stem, dot, suffix = name.rpartition(".")
         draw = version.figures.figures.get(stem)
         if draw is None or f"{dot}{suffix}" not in SUFFIXES:

@@ -186,8 +186,8 @@ def _drawn(standing: Standing, pace: Pace) -> RenderableType:
     if len(standing.answers):
         table = table_of_answers(standing.answers, standing.campaign)
         narrow = is_narrow(console(), table)
-        shown, same = fitted(table, console().width) if narrow else (table, [])
-        lines.append(shown)
+        content, same = fitted(table, console().width) if narrow else (table, [])
+        lines.append(content)
         lines += [Text(f"in all rows: {', '.join(same)}", style="dim")] if same else []
         if not standing.has_ended:
             lines.append(Text("It goes on: what is said here may change.", style="dim"))

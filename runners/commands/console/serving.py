@@ -112,7 +112,7 @@ class Site:
         return _NOT_FOUND
 
     def _standing(self, campaign: CampaignInfo) -> dict[str, Any]:
-        page, shown = self._pages.version(campaign)  # before the states: the page never has more trials
+        page, trials = self._pages.version(campaign)  # before the states: the page never has more trials
         is_held = bool(self._database.claims(campaign.id))
         states = self._database.states_of(campaign.id)
         run, invalid = sum(states.values()), states.get("invalid", 0)
@@ -121,7 +121,7 @@ class Site:
             "done": run - invalid,
             "planned": campaign.planned_trials,
             "ended": run >= campaign.planned_trials and not is_held,
-            "shown": shown,
+            "shown": trials,
             "page": page,
         }
 

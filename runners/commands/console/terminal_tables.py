@@ -42,11 +42,11 @@ def console() -> Console:
 def print_table(table: Table) -> None:
     """Print a table; one that is wider than the terminal is told in fewer and narrower columns."""
     to = console()
-    shown: RenderableType = table
+    content: RenderableType = table
     same: list[str] = []
     if is_narrow(to, table):
-        shown, same = fitted(table, to.width)
-    to.print(shown)
+        content, same = fitted(table, to.width)
+    to.print(content)
     if same:
         to.print(Text(f"  in all rows: {', '.join(same)}", style="dim"))
 
