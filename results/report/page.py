@@ -48,6 +48,8 @@ class Live:
     trials: int
     """Trials that the page has."""
     planned: int
+    version: str
+    """Changes whenever the page does."""
 
     @property
     def script(self) -> str:

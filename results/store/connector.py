@@ -46,6 +46,11 @@ class Connector(ABC):
     def lock(self, connection: sa.Connection) -> None:
         """Keep other processes from making or upgrading the schema until the transaction ends."""
 
+    def identity(self) -> object:
+        """Return what tells a database from another one that takes its place at the address; None where that
+        ends all connections anyway."""
+        return None
+
     def alone(self) -> AbstractContextManager[object]:
         """Held while this process reads or writes: nothing else in it may use the database then."""
         return nullcontext()

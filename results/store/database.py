@@ -27,7 +27,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyErro
 from fecbench.results.store import rows, schema
 from fecbench.results.store.connector import Connector
 from fecbench.results.store.digest import of_metrics, of_trial, of_trials
-from fecbench.results.store.error import DatabaseError, HasResult, UnfitRecord
+from fecbench.results.store.error import DatabaseError, HasResult, Replaced, UnfitRecord
 from fecbench.results.store.postgresql_url import is_url
 from fecbench.results.store.records import (
     STATES,
@@ -75,7 +75,10 @@ class Database:
         # A transaction that reads before it writes takes the write lock first: SQLite fails at once, without
         # waiting, when a read lock is to be upgraded while another writer waits.
         self._writers = connector.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
-        self._campaigns: dict[int, CampaignInfo] = {}  # read once, since every `record` needs it
+        self._identity: object = None
+        """`Connector.identity`, once it is open."""
+        self._campaigns: dict[int, CampaignInfo] = {}
+        """Campaigns as they were last read: every `record` needs what no process changes of them."""
         self._task_ids: dict[int, dict[str, int]] = {}
         """Committed tasks of each campaign: their ids by digests."""
 
@@ -88,6 +91,7 @@ class Database:
         database = cls(_connector(path_or_url, create, read_only))
         try:
             database._recognise(create)
+            database._identity = database._connector.identity()
         except DatabaseError:
             database.close()
             raise
@@ -133,7 +137,7 @@ class Database:
             raise DatabaseError(
                 f"{self.address}: campaign {campaign.name!r} exists: resume it, or choose another name"
             )
-        return self._campaign(campaign_id)
+        return self._read_campaign(campaign_id)
 
     def begin(self, campaign: NewCampaign, start: NewStart) -> Start | None:
         """Store a campaign with its first start; None when another process has stored one of that name."""
@@ -150,15 +154,13 @@ class Database:
             ).one()
             kept = {**kept, "calibration": [*kept.get("calibration", []), *map(dict, calibrations)]}
             connection.execute(sa.update(schema.campaigns).where(chosen).values(provenance=kept))
-        self._campaigns.pop(campaign_id, None)
-        return self._campaign(campaign_id)
+        return self._read_campaign(campaign_id)
 
     def stop(self, campaign_id: int, stops: Sequence[Stop]) -> CampaignInfo:
         """Store that these places of the campaign have been run far enough; what was stored sooner stays."""
         with self._transaction(self._writers) as connection:
             rows.write_stops(connection, campaign_id, stops)
-        self._campaigns.pop(campaign_id, None)
-        return self._campaign(campaign_id)
+        return self._read_campaign(campaign_id)
 
     def start(
         self,
@@ -185,26 +187,30 @@ class Database:
         named = sa.select(schema.campaigns.c.id).where(schema.campaigns.c.name == name)
         with self._transaction(self._readers) as connection:
             campaign_id = connection.scalar(named)
-        return None if campaign_id is None else self._campaign(campaign_id)
+        return None if campaign_id is None else self._read_campaign(campaign_id)
 
     def campaign_of(self, start: Start) -> CampaignInfo:
         """The campaign that the start has begun or gone on with."""
-        return self._campaign(start.campaign_id)
+        return self._read_campaign(start.campaign_id)
 
     def campaigns(self) -> list[CampaignInfo]:
         """All campaigns, oldest first."""
         with self._transaction(self._readers) as connection:
             ids = connection.scalars(sa.select(schema.campaigns.c.id).order_by(schema.campaigns.c.id)).all()
-        return [self._campaign(campaign_id) for campaign_id in ids]
+        return [self._read_campaign(campaign_id) for campaign_id in ids]
 
     def _campaign(self, campaign_id: int) -> CampaignInfo:
-        if campaign_id not in self._campaigns:
-            with self._transaction(self._readers) as connection:
-                campaign = rows.read_campaign(connection, campaign_id)
-            if campaign is None:
-                raise DatabaseError(f"{self.address}: has no campaign of id {campaign_id}")
-            self._campaigns[campaign_id] = campaign
-        return self._campaigns[campaign_id]
+        """The campaign, whose stops and calibrations may be older than the database's."""
+        return self._campaigns.get(campaign_id) or self._read_campaign(campaign_id)
+
+    def _read_campaign(self, campaign_id: int) -> CampaignInfo:
+        """The campaign as it is now: other processes store stops and calibrations meanwhile."""
+        with self._transaction(self._readers) as connection:
+            campaign = rows.read_campaign(connection, campaign_id)
+        if campaign is None:
+            raise DatabaseError(f"{self.address}: has no campaign of id {campaign_id}")
+        self._campaigns[campaign_id] = campaign
+        return campaign
 
     # Claims: which start runs the trials of which group
 
@@ -684,11 +690,20 @@ class Database:
                 return f"its revision is {commit}"
         return f"git log -S 'VERSION = {version}' -- results/store/schema.py finds its revision"
 
+    def _check_identity(self) -> None:
+        if self._identity is not None and self._connector.identity() != self._identity:
+            raise Replaced(
+                f"{self.address}: was deleted, moved or replaced while it was in use: put it back, or open it"
+                " anew"
+            )
+
     @contextlib.contextmanager
     def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         try:
-            with self.alone(), engine.begin() as connection:
-                yield connection
+            with self.alone():
+                self._check_identity()
+                with engine.begin() as connection:
+                    yield connection
         except SQLAlchemyError as error:
             # A value that cannot be written, such as JSON with a NaN: SQLAlchemy or the driver refuses it.
             of_driver = isinstance(error, DBAPIError) and not isinstance(error, DataError)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -169,7 +170,8 @@ def _is_until_decided(design_text: str) -> bool:
     return _design(design_text).get("until") == "decided"
 
 
-def _design(design_text: str) -> dict[str, Any]:
+@lru_cache  # whoever follows a campaign reads its design again and again
+def _design(design_text: str) -> Mapping[str, Any]:
     """The tables of a design; none where the text is no design."""
     try:
         return tomllib.loads(design_text)

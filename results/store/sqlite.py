@@ -56,6 +56,7 @@ class SQLite(Connector):
         check_file(path, create=create)
         uri = f"{Path(path).absolute().as_uri()}?mode={'rwc' if create else 'ro' if read_only else 'rw'}"
         super().__init__(_engine(uri), path, uri)
+        self._path = Path(path).absolute()
 
     def version(self, connection: sa.Connection) -> int | None:
         application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
@@ -76,6 +77,15 @@ class SQLite(Connector):
 
     def lock(self, connection: sa.Connection) -> None:
         """Nothing is left to do: every transaction that writes takes the lock as it begins."""
+
+    def identity(self) -> object:
+        """Return the device and the inode of the file: to a process that has it open, a file that was deleted
+        is still there."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return "no file"
+        return status.st_dev, status.st_ino
 
     def alone(self) -> AbstractContextManager[object]:
         return _at_work

@@ -185,8 +185,9 @@ def _drawn(standing: Standing, pace: Pace) -> RenderableType:
     lines += [Text(status(standing, pace)), *(Text(one_line(line)) for line in causes(standing))]
     if len(standing.answers):
         table = table_of_answers(standing.answers, standing.campaign)
-        table, same = fitted(table) if is_narrow(console(), table) else (table, [])
-        lines.append(table)
+        narrow = is_narrow(console(), table)
+        content, same = fitted(table, console().width) if narrow else (table, [])
+        lines.append(content)
         lines += [Text(f"in all rows: {', '.join(same)}", style="dim")] if same else []
         if not standing.has_ended:
             lines.append(Text("It goes on: what is said here may change.", style="dim"))

@@ -1,34 +1,46 @@
 "use strict";
 
-// Asks the server how far the campaign is, and takes over the first screen when there is more of it.
+// Asks the server how far the campaign is, and takes over the first screen when there is another one.
 const live = document.getElementById("live");
 const here = location.pathname;
-const loaded = Number(live.dataset.done);
-let shown = loaded;
+let { done: shown, page } = live.dataset;
+let isOlder = false; // what is below the first screen
 let pause = 2000;
+
+class Refused extends Error {}
+
+async function get(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Refused(await answer.text());
+  return answer;
+}
 
 async function look() {
   if (!document.hidden) {
     try {
-      const now = await (await fetch(`${here}/standing.json`)).json();
-      const ended = now.done >= now.planned;
-      pause = ended && now.shown >= now.done ? 15000 : 2000;
-      live.textContent = `${now.done} of ${now.planned} trials${ended ? "" : ", running or to be continued"}`;
-      if (now.shown > shown) await takeOver(now);
-      if (shown > loaded) live.append(`; the first screen is of ${shown}: `, reload());
-    } catch {
-      live.textContent = "The server does not answer.";
+      const now = await (await get(`${here}/standing.json`)).json();
+      pause = now.ended && now.shown >= now.done ? 15000 : 2000;
+      if (now.page !== page) await takeOver();
+      const invalid = now.states.invalid ? `, ${now.states.invalid} invalid` : "";
+      const goesOn = now.ended ? "" : ", running or to be continued";
+      live.textContent = `${now.done} of ${now.planned} trials${invalid}${goesOn}`;
+      if (isOlder) live.append(`; the first screen is of ${shown}: `, reload());
+    } catch (problem) {
+      live.textContent = problem instanceof Refused ? problem.message : "The server does not answer.";
       pause = 15000;
     }
   }
   setTimeout(look, pause);
 }
 
-async function takeOver(now) {
-  const text = await (await fetch(here)).text();
-  const fresh = new DOMParser().parseFromString(text, "text/html").querySelector(".first");
-  document.querySelector(".first").replaceWith(document.adoptNode(fresh));
-  shown = now.shown;
+async function takeOver() {
+  const text = await (await get(here)).text();
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  ({ done: shown, page } = fresh.getElementById("live").dataset); // it may be newer than what the server said
+  const [first, before] = [fresh, document].map((one) => one.querySelector(".first"));
+  if (first.textContent === before.textContent) return;
+  before.replaceWith(document.adoptNode(first));
+  isOlder = true;
 }
 
 function reload() {

@@ -11,6 +11,7 @@ import ipaddress
 import json
 import logging
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ import pandas as pd
 
 from fecbench.errors import BadInput
 from fecbench.results.reading import Campaign
-from fecbench.results.report.live import TABLES, LivePages, beside_page, campaigns_page
+from fecbench.results.report.live import TABLES, VERSION, LivePages, beside_page, campaigns_page
 from fecbench.results.store.database import Database
+from fecbench.results.store.error import Replaced
 from fecbench.results.store.records import CampaignInfo
 
 _log = logging.getLogger(__name__)
@@ -60,48 +62,67 @@ class Site:
     and reads tables is not made for several threads."""
 
     def __init__(self, database: Database) -> None:
+        self._alone = threading.Lock()
+        self._use(database)
+
+    def _use(self, database: Database) -> None:
         self._database = database
         self._pages = LivePages(database)
-        self._alone = threading.Lock()
 
     def answer(self, target: str) -> Answer:
-        """Return the answer to a request of this path, with its query."""
-        address = urlsplit(target)
+        """Return the answer to a request of this path, with its query. A file that has taken the place of the
+        database is opened. Raises DatabaseError."""
+        try:
+            address = urlsplit(target)
+        except ValueError:
+            return _NOT_FOUND
         parts = [unquote(part) for part in address.path.split("/")[1:]]
+        query = parse_qs(address.query)
         with self._alone:
-            match parts:
-                case [""]:
-                    return self._index()
-                case ["beside"]:
-                    return self._beside(parse_qs(address.query))
-                case ["campaign", name, *rest]:
-                    campaign = self._campaign(name)
-                    return _NOT_FOUND if campaign is None else self._of(campaign, rest)
+            try:
+                return self._answer(parts, query)
+            except Replaced:
+                replacement = Database.open(self._database.address, read_only=True)
+                self._database.close()
+                self._use(replacement)
+                return self._answer(parts, query)
+
+    def _answer(self, parts: list[str], query: dict[str, list[str]]) -> Answer:
+        match parts:
+            case [""]:
+                return self._index()
+            case ["beside"]:
+                return self._beside(query)
+            case ["campaign", name, *rest]:
+                campaign = self._database.campaign(name)
+                return _NOT_FOUND if campaign is None else self._of(campaign, rest, query)
         return _NOT_FOUND
 
-    def _campaign(self, name: str) -> CampaignInfo | None:
-        return next((info for info in self._database.campaigns() if info.name == name), None)
-
-    def _of(self, campaign: CampaignInfo, rest: list[str]) -> Answer:
+    def _of(self, campaign: CampaignInfo, rest: list[str], query: dict[str, list[str]]) -> Answer:
         match rest:
             case []:
                 return Answer(_HTML, self._pages.html(campaign).encode())
             case ["standing.json"]:
                 return _json(self._standing(campaign))
             case ["figure", name]:
-                figure = self._pages.figure(campaign, name)
+                figure = self._pages.figure(campaign, name, *query.get(VERSION, [])[:1])
                 return _NOT_FOUND if figure is None else Answer(*figure, policy="default-src 'none'")
             case [name] if name.endswith(".csv") and name.removesuffix(".csv") in TABLES:
                 return Answer(_CSV, _table(self._database, campaign, name.removesuffix(".csv")))
         return _NOT_FOUND
 
     def _standing(self, campaign: CampaignInfo) -> dict[str, Any]:
+        page, trials = self._pages.version(campaign)  # before the states: the page never has more trials
+        is_held = bool(self._database.claims(campaign.id))
         states = self._database.states_of(campaign.id)
+        run, invalid = sum(states.values()), states.get("invalid", 0)
         return {
             "states": states,
-            "done": sum(states.values()) - states.get("invalid", 0),
+            "done": run - invalid,
             "planned": campaign.planned_trials,
-            "shown": self._pages.count(campaign),
+            "ended": run >= campaign.planned_trials and not is_held,
+            "shown": trials,
+            "page": page,
         }
 
     def _index(self) -> Answer:
@@ -112,7 +133,7 @@ class Site:
 
     def _beside(self, query: dict[str, list[str]]) -> Answer:
         names = [(query.get(side) or [""])[0] for side in ("left", "right")]
-        if None in map(self._campaign, names):
+        if None in map(self._database.campaign, names):
             return _NOT_FOUND
         return Answer(_HTML, beside_page(names).encode(), policy=_OWN_PAGE)
 
@@ -150,6 +171,13 @@ class Server(ThreadingHTTPServer):
         self.answer = answer
         super().__init__((host, port), _Handler)
         self.names = {host.lower(), "localhost", socket.gethostname().lower(), socket.getfqdn().lower()}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tell of an error on standard error; of a client that went away, with --verbose alone."""
+        if isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            _log.info("request of %s: the client went away", client_address)
+        else:
+            super().handle_error(request, client_address)
 
     def takes(self, host: str) -> bool:
         """Whether the Host of a request is a name or an address of this server, with its port."""

@@ -22,6 +22,7 @@ from fecbench.results.store.records import (
     CampaignInfo,
     Group,
     SeriesTable,
+    Stop,
     TrialKey,
     TrialRecord,
     VerdictLog,
@@ -108,6 +109,23 @@ def test_a_campaign_is_read_back_as_it_was_created(database: Database, campaign:
         assert again.campaigns() == [campaign]
         assert again.campaign("other") is None
     assert campaign.seed == 2**64 - 1
+
+
+def test_a_campaign_is_read_as_another_process_has_left_it(database: Database) -> None:
+    """A reader that stays open meanwhile, such as a server, sees its stops and calibrations."""
+    until_decided = create_campaign(database, "early", design_text='until = "decided"')
+    start = database.start(until_decided.id, "host", {})
+    stop = Stop("download-2000", 1, 40, "decided", {"rquic-xor": "gain"})
+    with Database.open(database.address) as other:
+        other.stop(until_decided.id, [stop])
+        now = other.add_calibrations(until_decided.id, [{"kind": "skipped"}])
+    assert now.stops == {("download-2000", 1): stop}
+    assert now.planned_trials == 2 * (3 * 1000 + 40)
+    assert (database.campaign("early"), database.campaign_of(start), database.campaigns()) == (
+        now,
+        now,
+        [now],
+    )
 
 
 def test_a_campaign_name_is_taken_once(

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import sqlalchemy as sa
 
 from fecbench.results.store import connector, schema
 from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.error import Replaced
 from fecbench.results.store.records import CampaignInfo, TrialRecord, VerdictLog
 
 Make = Callable[..., TrialRecord]
@@ -143,6 +145,31 @@ def test_a_locked_database_is_reported(
         holder.execute("COMMIT")
         holder.close()
         database.record(campaign.id, make(0))
+
+
+def test_a_file_that_was_deleted_moved_or_replaced_is_neither_read_nor_written(
+    sqlite: str, new_campaign: NewCampaign, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, aside = Path(sqlite), Path(f"{sqlite}.aside")
+    with Database.open(sqlite, create=True) as other:
+        new_campaign(other)
+    for place in (str(file), file.name):  # an address need not be whole, and the folder may change
+        monkeypatch.chdir(file.parent)
+        with Database.open(place) as database:
+            monkeypatch.chdir("/")
+            (campaign,) = database.campaigns()
+            file.rename(aside)
+            for takes_its_place in (False, True):
+                if takes_its_place:
+                    shutil.copy(aside, file)
+                with pytest.raises(Replaced, match="was deleted, moved or replaced"):
+                    database.campaigns()
+                with pytest.raises(Replaced, match="was deleted, moved or replaced"):
+                    database.record(campaign.id, make(0))
+            aside.rename(file)
+            assert database.campaigns() == [campaign]
+    with Database.open(sqlite) as other:
+        assert other.trial_count(campaign.id) == 0
 
 
 # PostgreSQL

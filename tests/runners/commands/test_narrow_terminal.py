@@ -53,6 +53,25 @@ def test_a_wide_table_tells_what_all_rows_have_in_common_once(terminal: Terminal
     assert "in all rows: a_number_of_something_0 17," in output
 
 
+@pytest.mark.parametrize("width", [36, 40, 60, 80, 100, 120])
+def test_rows_are_named_and_numbers_whole_in_every_part_of_a_wide_table(
+    terminal: Terminal, width: int
+) -> None:
+    """A cut number is another number, and a ratio without its workload is of none."""
+    stream = terminal(width)
+    numbers = [[f"{row}.{n}1 [0.{n}{row}, 1.{n}{row}5]" for n in range(6)] for row in range(1, 4)]
+    rows = [["XOR 4/5", f"{row}0 kB", *cells] for row, cells in enumerate(numbers, 1)]
+    heads = ["variant", "workload", *(f"no difference {n}" for n in range(6))]
+    print_table(table_of(heads, rows, right=heads[2:]))
+    lines = stream.getvalue().splitlines()
+    assert all(len(line.rstrip()) <= width for line in lines)
+    for row, cells in enumerate(numbers, 1):
+        for cell in cells:
+            (place,) = (place for place, line in enumerate(lines) if cell in line)
+            assert f"{row}0 kB" in lines[place] + lines[place + 1]  # what is long goes on below
+    assert stream.getvalue().count("difference") == 6
+
+
 def test_a_table_that_fits_is_shown_as_it_is(terminal: Terminal) -> None:
     stream = terminal(80)
     print_table(table_of(["name", "same"], [["a", "1"], ["b", "1"]]))

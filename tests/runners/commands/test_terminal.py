@@ -149,7 +149,7 @@ def test_verdicts_have_their_colours_in_a_terminal_that_has_some(
     for no_color in ("", "1"):
         monkeypatch.setenv("NO_COLOR", no_color)
         to = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=width)
-        to.print(fitted(table)[0] if width < 80 else table)
+        to.print(fitted(table, width)[0] if width < 80 else table)
         assert isinstance(to.file, io.StringIO)
         written[no_color] = to.file.getvalue()
     for color in (VERDICT_COLORS["gain"], VERDICT_COLORS["harm"]):
