@@ -91,12 +91,14 @@ class _Pair(NamedTuple):
 def _compared(database: Database, campaign: CampaignInfo) -> Iterator[tuple[str, str, str, list[_Pair], int]]:
     """Yield a variant, its baseline, a workload, the blocks with a ratio as they ran, and how many have none.
 
-    A block counts where it has both trials, whatever became of them.
+    A block counts where it has both trials, whatever became of them. Of several networks, it is one of the
+    first `averaged_repetitions`.
     """
     by_repetition: defaultdict[tuple[str, int, int], dict[str, TrialRecord]] = defaultdict(dict)
     for stored in database.trials(campaign.id):
         key = stored.record.key
-        by_repetition[key.workload, key.point, key.repetition][key.variant] = stored.record
+        if key.repetition < campaign.averaged_repetitions:
+            by_repetition[key.workload, key.point, key.repetition][key.variant] = stored.record
     for variant, baseline in baselines_of(campaign).items():
         for workload, metric in of_workloads(campaign).items():
             both = [
@@ -130,6 +132,8 @@ class Hour:
     blocks: int
     left_out: int
     """Blocks of all hours without a ratio, as in `Course`."""
+    elsewhere: int
+    """Blocks with a ratio in hours that have too few."""
     mean: float
     """The mean of the logs of the ratios."""
     ratio: dependent.Posterior
@@ -144,10 +148,11 @@ def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:
         for pair in pairs:
             logs[int(pair.variant.started_at[11:13])].append(pair.log)
         of_hours = {hour: of for hour, of in sorted(logs.items()) if len(of) >= dependent.FEWEST}
+        elsewhere = len(pairs) - sum(map(len, of_hours.values()))
         if len(of_hours) > 1:
             strata += [
                 Hour(
-                    *(variant, baseline, workload, hour, len(of), left_out, float(np.mean(of))),
+                    *(variant, baseline, workload, hour, len(of), left_out, elsewhere, float(np.mean(of))),
                     dependent.mean_of(np.array(of)),
                 )
                 for hour, of in of_hours.items()
@@ -234,6 +239,8 @@ def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
             parts.append(
                 f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')}, {one.blocks} blocks)"
             )
+        if (blocks := of[0].elsewhere) > 0:
+            parts.append(f"{blocks} block{'s' * (blocks > 1)} in hours with fewer than {dependent.FEWEST}")
         yield (
             f"{variant}, {workload}: ratio to {baseline} by the hour (UTC): {'; '.join(parts)}"
             f"{_without(of[0].left_out)}."

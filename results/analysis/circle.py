@@ -3,7 +3,7 @@
 Both ratios are geometric means over blocks, or over repetitions. The interval of their quotient comes from
 draws of both: that of the field bears blocks that depend on each other (`dependent`), that of the emulation
 is Student's, since its repetitions are independent. A pair without a ratio, as where one arm timed out, is
-counted and left out.
+counted and left out. Several networks are averaged over as many repetitions of each (`Pairing.averaged`).
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def _logs(pairing: Pairing | None, workload: str) -> tuple[Floats, int]:
     """Return the logs of the ratios of a workload, in the order of time, and how many pairs have none."""
     if pairing is None:
         return np.empty(0), 0
-    matched = pairing.matched[pairing.matched["workload"] == workload].sort_values("repetition")
+    matched = pairing.averaged.matched
+    matched = matched[matched["workload"] == workload].sort_values("repetition")
     ratios = matched["ratio"].to_numpy(np.float64)
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(ratios) & (ratios > 0)
