@@ -70,7 +70,7 @@ class LivePages:
         return self._page(campaign).html
 
     def count(self, campaign: CampaignInfo) -> int:
-        """Return how many trials `html` has now."""
+        """Return how many valid trials `html` has now."""
         return self._page(campaign).trials
 
     def figure(self, campaign: CampaignInfo, name: str) -> tuple[str, bytes] | None:
@@ -103,8 +103,10 @@ class LivePages:
         figures = _Figures(f"/campaign/{quote(campaign.name, safe='')}/figure")
         evidence = gather(self._database, campaign)
         drawings = draw(figures, evidence)
-        trials = int((evidence.run["state"] != "invalid").sum())
-        live = Live(TABLES, trials, campaign.planned_trials)
+        counts = evidence.run["state"].value_counts()
+        states = {str(state): int(count) for state, count in counts.items() if count}
+        trials = sum(states.values()) - states.get("invalid", 0)
+        live = Live(TABLES, trials, states, campaign.planned_trials)
         html = page(document_of(evidence), drawings, explorer(evidence), live)
         return _Version(ids, html, trials, figures, {}, self._clock() + _REST * (self._clock() - start_s))
 

@@ -46,8 +46,15 @@ class Live:
     tables: tuple[str, ...]
     """Tables that the server gives as CSV."""
     trials: int
-    """Trials that the page has."""
+    """Valid trials that the page has."""
+    states: Mapping[str, int]
+    """The number of trials that were run, by their state."""
     planned: int
+
+    @property
+    def run(self) -> int:
+        """Trials that were run, whatever became of them."""
+        return sum(self.states.values())
 
     @property
     def script(self) -> str:

@@ -11,11 +11,14 @@ async function look() {
   if (!document.hidden) {
     try {
       const now = await (await fetch(`${here}/standing.json`)).json();
-      const ended = now.done >= now.planned;
+      const states = Object.entries(now.states).sort();
+      const run = states.reduce((sum, [, count]) => sum + count, 0);
+      const ended = run >= now.planned;
       pause = ended && now.shown >= now.done ? 15000 : 2000;
-      live.textContent = `${now.done} of ${now.planned} trials${ended ? "" : ", running or to be continued"}`;
+      const counts = states.map(([state, count]) => `${count} ${state}`).join(", ");
+      live.textContent = `${run} of ${now.planned} trials${counts && ": "}${counts}${ended ? "" : "; running or to be continued"}`;
       if (now.shown > shown) await takeOver(now);
-      if (shown > loaded) live.append(`; the first screen is of ${shown}: `, reload());
+      if (shown > loaded) live.append(`; the first screen is of ${shown} that are valid: `, reload());
     } catch {
       live.textContent = "The server does not answer.";
       pause = 15000;

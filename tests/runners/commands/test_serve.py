@@ -95,6 +95,16 @@ def test_a_page_grows_while_the_campaign_runs_and_is_kept_while_nothing_comes(
     assert "2 of 2 trials" in text(site, ADDRESS)
 
 
+def test_the_list_and_the_page_count_trials_alike_invalid_ones_too(site: Site, db: Path) -> None:
+    with Database.open(str(db)) as writer:
+        info = next(info for info in writer.campaigns() if info.name == NAME)
+        for label, state in (("off", "ok"), ("on", "invalid")):
+            metrics = {"client": {"dct_s": 1.0}}
+            writer.record(info.id, trial(TrialKey(label, "download-1000", 0, 0), state, metrics=metrics))
+    assert "2 of 2: 1 invalid, 1 ok" in text(site, "/")
+    assert "2 of 2 trials: 1 invalid, 1 ok" in text(site, ADDRESS)
+
+
 @pytest.mark.parametrize(
     "target",
     [
