@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import circle, dependent
 from fecbench.results.analysis.pairing import Pairing, baselines_of
 from fecbench.results.metrics import of_workloads
@@ -192,7 +193,7 @@ def lead(database: Database, campaign: CampaignInfo) -> str:
     begin, end = min(r.started_at for r in records), max(r.started_at for r in records)
     blocks = {name for record in records if (name := record.checks.get("path", {}).get("block"))}
     until = end[11:16] if begin[:10] == end[:10] else f"{end[:10]} {end[11:16]}"
-    count = f"{len(blocks)} block{'s' * (len(blocks) != 1)}"
+    count = counted(len(blocks), "block")
     return f"On the path “{path}”, {begin[:10]} {begin[11:16]} to {until} UTC, over {count}."
 
 
@@ -237,10 +238,11 @@ def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
             low, high = np.exp(one.ratio.interval(SURELY))
             value = number(math.exp(one.mean), ".3f")
             parts.append(
-                f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')}, {one.blocks} blocks)"
+                f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')},"
+                f" {counted(one.blocks, 'block')})"
             )
         if (blocks := of[0].elsewhere) > 0:
-            parts.append(f"{blocks} block{'s' * (blocks > 1)} in hours with fewer than {dependent.FEWEST}")
+            parts.append(f"{counted(blocks, 'block')} in hours with fewer than {dependent.FEWEST}")
         yield (
             f"{variant}, {workload}: ratio to {baseline} by the hour (UTC): {'; '.join(parts)}"
             f"{_without(of[0].left_out)}."
@@ -250,7 +252,7 @@ def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
 def _without(left_out: int) -> str:
     if not left_out:
         return ""
-    return f", without {left_out} block{'s' * (left_out > 1)} that ha{'ve' if left_out > 1 else 's'} no ratio"
+    return f", without {counted(left_out, 'block', 'that has/that have')} no ratio"
 
 
 def _of_path(database: Database, campaign: CampaignInfo) -> str:
@@ -267,8 +269,13 @@ def _of_path(database: Database, campaign: CampaignInfo) -> str:
     restless = sum(not path["is_rested"] for path in paths)
     lost_up, lost_down = 100 * up / probes, 100 * down / max(1, probes - up)
     middle = f"{median(medians):.3g}" if medians else "?"
-    rest = f"; before {restless} of {len(paths)} transfers the queue had not drained" if restless else ""
+    rest = (
+        f"; before {restless:,} of {counted(len(paths), 'transfer')} the queue had not drained"
+        if restless
+        else ""
+    )
     return (
-        f"{probes:,} probes beside the blocks: round trip {least:.3g} ms at least, {middle} ms in the middle;"
+        f"{counted(probes, 'probe')} beside the blocks: round trip {least:.3g} ms at least, {middle}"
+        " ms in the middle;"
         f" lost up {lost_up:.2g} %, down {lost_down:.2g} %{rest}."
     )

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import dependent, frames
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import Pairing, comparisons
@@ -192,7 +193,7 @@ def sentence(row: Closed, name: str) -> str:
         f" repetitions would tell whether it is the same within {percent(row.margin)}",
     }[row.verdict]
     out = [
-        f"{ratio.left_out} pairs {where} have no ratio"
+        f"{counted(ratio.left_out, 'pair')} {where} have no ratio"
         for where, ratio in (("of the path", row.field), ("of the emulation", row.emulated))
         if ratio.left_out
     ]

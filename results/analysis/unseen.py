@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import Pairing
@@ -35,6 +36,6 @@ def sentences(pairings: Mapping[str, Pairing], campaign: CampaignInfo) -> list[s
     if campaign.statistic != "mean" or not pairs:
         return []
     return [
-        f"A mean rests on {most} pairs at most, in each network: a delay that less than"
+        f"A mean rests on {counted(most, 'pair')} at most, in each network: a delay that less than"
         f" {percent(unseen_share(most))} of the transfers meet may be in none of them, and in no interval."
     ]

@@ -8,6 +8,7 @@ processes that share it agree.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from fecbench.quantities import counted
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Place, State, Stop, TrialKey
 from fecbench.runners.campaign.request import Request
@@ -44,7 +45,8 @@ class Rounds:
     @property
     def state(self) -> str:
         """Return how many places have enough repetitions, in words."""
-        return f"{self._stopped} of {len(self._places)} points and workloads have enough repetitions"
+        places = counted(len(self._places), "point")
+        return f"{self._stopped:,} of {places} and workloads have enough repetitions"
 
     def next(self, campaign: CampaignInfo) -> Due:
         """Return the trials that are missing after the previous round was run; none at the campaign's end."""

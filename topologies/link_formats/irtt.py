@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from fecbench.quantities import counted
 from fecbench.topologies.link_formats.lines import Imported, lines_of, number, steps_us, time_s
 from fecbench.topologies.trace import Trace, TraceError
 
@@ -47,7 +48,7 @@ def read(content: bytes, column: str = "") -> Imported:
     rows = _rows(content, kind)
     delay_before = next((delay for _, _, delay in rows if delay is not None), None)
     if delay_before is None:
-        raise TraceError(f"has no answer: all of its {len(rows)} packets were lost")
+        raise TraceError(f"has no answer: all of its {counted(len(rows), 'packet', 'was/were')} lost")
     delays, lost = list[float](), 0
     for place, _, delay in rows:
         if delay is not None and delay < 0:
@@ -58,7 +59,8 @@ def read(content: bytes, column: str = "") -> Imported:
     keep = steps_us([at_s for _, at_s, _ in rows], [place for place, _, _ in rows])
     trace = Trace.of(keep, owd_us=[round(1e3 * delay) for delay in delays])
     note = (
-        f"{lost} of {len(rows)} packets were lost: the delay is that of before, and losses are no part of it."
+        f"{lost:,} of {counted(len(rows), 'packet')} were lost: the delay is that of before, and losses"
+        " are no part of it."
     )
     return Imported(trace, (note,) if lost else ())
 
@@ -75,7 +77,9 @@ def _lines(content: bytes, kind: str) -> Iterator[_Row]:
     for line_number, line in enumerate(lines[1:], start=2):
         values = line.split(",")
         if len(values) != len(names):
-            raise TraceError(f"line {line_number}: has {len(values)} columns; the heading has {len(names)}")
+            raise TraceError(
+                f"line {line_number}: has {counted(len(values), 'column')}; the heading has {len(names)}"
+            )
         delays = {other: _delay(values[other], f"line {line_number}") for other in others}
         is_lost = any(delay in (-1, 0) for delay in delays.values())
         time, units = _time(values[at], f"line {line_number}")

@@ -16,7 +16,7 @@ async function look() {
       const ended = run >= now.planned;
       pause = ended && now.shown >= now.done ? 15000 : 2000;
       const counts = states.map(([state, count]) => `${count} ${state}`).join(", ");
-      live.textContent = `${run} of ${now.planned} trials${counts && ": "}${counts}${ended ? "" : "; running or to be continued"}`;
+      live.textContent = `${run} of ${now.planned.toLocaleString("en")} ${now.planned === 1 ? "trial" : "trials"}${counts && ": "}${counts}${ended ? "" : "; running or to be continued"}`;
       if (now.shown > shown) await takeOver(now);
       if (shown > loaded) live.append(`; the first screen is of ${shown} that are valid: `, reload());
     } catch {
