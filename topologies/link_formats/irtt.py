@@ -11,6 +11,7 @@ refused.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,9 +37,21 @@ def answers(content: bytes) -> list[tuple[float, float | None]]:
     return [(at_s, delay) for _, at_s, delay in rows]
 
 
+def lost_by_direction(content: bytes) -> dict[str, int]:
+    """Return how many packets the JSON says were lost up and down; empty where it does not know of one."""
+    if not _is_json(content):
+        return {}
+    lost = Counter(str(trip["lost"]).lower() for trip in _trips(content))
+    known = {direction: lost[f"true_{direction}"] for direction in ("up", "down")}
+    return known if sum(known.values()) == sum(lost.values()) - lost["false"] > 0 else {}
+
+
+def _is_json(content: bytes) -> bool:
+    return content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+
+
 def _rows(content: bytes, chosen: str) -> list[_Row]:
-    is_json = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    return list(_round_trips(content, chosen) if is_json else _lines(content, chosen))
+    return list(_round_trips(content, chosen) if _is_json(content) else _lines(content, chosen))
 
 
 def read(content: bytes, column: str = "") -> Imported:
@@ -101,7 +114,7 @@ def _time(text: str, where: str) -> tuple[int | float, float]:
     return time_s(text, where), 1.0
 
 
-def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
+def _trips(content: bytes) -> list[Any]:
     try:
         document = json.loads(content.decode("utf-8-sig"))
         trips = document["round_trips"]
@@ -111,6 +124,11 @@ def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
         trips = None
     if not isinstance(trips, list) or not trips:
         raise TraceError("is no recording of irtt: it has no round_trips")
+    return trips
+
+
+def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
+    trips = _trips(content)
     begin_ns, clock = None, _clock(trips)
     for place, trip in enumerate(trips):
         where = f"round trip {place}"
