@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from fecbench.runners.tasks.outcome import Competition
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.supervisor import Supervisor
-from fecbench.topologies.link import DirectionSettings, LinkSettings
-from fecbench.topologies.rate import ConstantRate, ShapedRate
+from fecbench.topologies.link import LinkSettings
 
 FULL_SHARE = 0.95
 FULL_RTTS = 10
@@ -96,15 +95,7 @@ def metrics(task: Task, competition: Competition) -> dict[str, float]:
     (shared,) = task.links.values()  # a topology of several pairs has no other link
     _, *backgrounds = task.pairs
     is_full = any(pair.begins_s is None and pair.lasts_s is None for pair in backgrounds)
-    rate_bps = _steady_bps(shared.settings.down)
+    rate_bps = shared.settings.down.steady_bps
     if is_full and lasted_s is not None and mbps is not None and rate_bps is not None:
         measured["taken_bytes"] = max(0.0, (rate_bps - 1e6 * mbps) * lasted_s / 8)
     return measured
-
-
-def _steady_bps(direction: DirectionSettings) -> float | None:
-    """Return the rate that transfers can have at all times; None: it changes, or a policer or others take a
-    part of it."""
-    has_all = not direction.cross_mbps and direction.policer_mbps is None and direction.outage_s is None
-    rate = direction.rate
-    return rate.bps if has_all and isinstance(rate, ConstantRate | ShapedRate) else None

@@ -42,8 +42,8 @@ def lost_by_direction(content: bytes) -> dict[str, int]:
     if not _is_json(content):
         return {}
     lost = Counter(str(trip["lost"]).lower() for trip in _trips(content))
-    known = {direction: lost[f"true_{direction}"] for direction in ("up", "down")}
-    return known if sum(known.values()) == sum(lost.values()) - lost["false"] > 0 else {}
+    losses = {direction: lost[f"true_{direction}"] for direction in ("up", "down")}
+    return losses if sum(losses.values()) == sum(lost.values()) - lost["false"] > 0 else {}
 
 
 def _is_json(content: bytes) -> bool:

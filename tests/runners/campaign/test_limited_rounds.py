@@ -23,10 +23,10 @@ class Trials:
         self.took_s = took_s
         self.now = 100.0
         self.done: dict[TrialKey, tuple[str, int]] = {}
-        self.begun = 1
+        self.starts_before = 1
 
     def starts(self, _: int) -> list[int]:
-        return list(range(self.begun))
+        return list(range(self.starts_before))
 
     def states(self, _: int) -> dict[TrialKey, tuple[str, int]]:
         return dict(self.done)
@@ -157,16 +157,16 @@ def test_the_looks_may_err_in_shares_that_come_to_no_more_than_all(base: Request
 
 
 @pytest.mark.parametrize(
-    ("begun", "words"),
+    ("starts", "words"),
     [
         (1, "; 1 earlier start has trials here: if it gave an answer, too, .* err in up to 10 % of cases"),
         (2, "; 2 earlier starts have trials here: if each gave an answer, too, .* in up to 15 % of cases"),
     ],
 )
-def test_whoever_goes_on_has_no_more_than_a_planned_look(base: Request, begun: int, words: str) -> None:
+def test_whoever_goes_on_has_no_more_than_a_planned_look(base: Request, starts: int, words: str) -> None:
     """The starts before have looked when their time was over, and each may have erred in 5 % of cases."""
     trials = Trials(took_s=1.0)
-    trials.begun = begun
+    trials.starts_before = starts
     trials.done = dict.fromkeys(base.keys[:8], ("ok", 1))
     rounds = rounds_of(base, trials, decides_at=13, limit_s=5.0)
     due = rounds.first(CAMPAIGN)
