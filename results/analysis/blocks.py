@@ -92,8 +92,8 @@ class _Pair(NamedTuple):
 def _compared(database: Database, campaign: CampaignInfo) -> Iterator[tuple[str, str, str, list[_Pair], int]]:
     """Yield a variant, its baseline, a workload, the blocks with a ratio as they ran, and how many have none.
 
-    A block counts where it has both trials, whatever became of them. Of several networks, it is one of the
-    first `averaged_repetitions`.
+    A block counts where it has both trials, whatever became of them. Several networks have
+    their first `averaged_repetitions` alone.
     """
     by_repetition: defaultdict[tuple[str, int, int], dict[str, TrialRecord]] = defaultdict(dict)
     for stored in database.trials(campaign.id):
