@@ -109,7 +109,7 @@ def test_equal_times_do_not_differ() -> None:
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    few, zero = "pairs", "some values are not above 0"
+    few, zero = "ok; a comparison needs at least 2", "some values are not above 0"
     for first, second, message in (([1.0], [1.0], few), ([], [], few), ([1.0, 0.0], [1.0, 1.0], zero)):
         with pytest.raises(NothingToCompare, match=message):
             compare(first, second)
