@@ -84,8 +84,8 @@ def test_one_is_no_plural(count: int, words: tuple[str, ...], text: str) -> None
 
 
 def test_no_caption_and_no_sentence_writes_its_plurals_itself() -> None:
-    """Constants, ranges and lists of counts are never 1."""
-    bare = re.compile(r"\{([^{}\n]+)\} (?:networks|pairs|trials|cases)\b")
+    """Constants, ranges, lists of counts, and networks with workloads are never 1."""
+    bare = re.compile(r"\{([^{}\n]+)\} (?:networks|pairs|trials|cases)\b(?! and)")
     lists = {"counts", "pairs.max()", "len(records)"}
     faults = [
         f"{path.name}: {match[0]}"

@@ -75,7 +75,7 @@ def sentences(campaign: CampaignInfo) -> list[str]:
         "without an interval that could decide": counts["no interval"],
         "still to be run": places - len(campaign.stops),
     }
-    parts = [f"{counts['decided']:,} of {counted(places, 'network')} and workloads are decided"]
+    parts = [f"{counts['decided']:,} of {places:,} networks and workloads are decided"]
     if spans := sorted({stop.repetitions for stop in campaign.stops.values() if stop.why == "decided"}):
         parts[0] += f", after {' to '.join(map(str, dict.fromkeys((spans[0], spans[-1]))))} repetitions"
     parts += [f"{what}: {count}" for what, count in rest.items() if count]

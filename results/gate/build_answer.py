@@ -143,7 +143,7 @@ def _because(result: Answer) -> Iterator[str]:
 
 def _open(measured: Measured, margins: Margins) -> Iterator[str]:
     if measured.unseen:
-        yield f"{counted(measured.unseen, 'network')} and workloads have no pair yet"
+        yield f"{measured.unseen:,} networks and workloads have no pair yet"
     if measured.may_fail:
         new, old = trials(measured.failed.new_alone), measured.failed.old_alone
         yield f"new alone fails in {new}, old alone in {old}: that may be chance"
@@ -164,7 +164,7 @@ def counts(result: Answer) -> str:
     rest = result.places - result.helps - result.harms - result.equivalent
     slower = len(result.measured.networks.points)
     return (
-        f"Of {counted(result.places, 'network')} and workloads, it surely helps in {result.helps} and"
+        f"Of {result.places:,} networks and workloads, it surely helps in {result.helps} and"
         " harms in"
         f" {result.harms}; no difference in {result.equivalent}, undecided {rest}."
         f" It is surely slower in {slower:,} of {counted(len(result.campaign.points), 'network')}."

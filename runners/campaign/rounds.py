@@ -8,7 +8,6 @@ processes that share it agree.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fecbench.quantities import counted
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Place, State, Stop, TrialKey
 from fecbench.runners.campaign.request import Request
@@ -45,7 +44,7 @@ class Rounds:
     @property
     def state(self) -> str:
         """Return how many places have enough repetitions, in words."""
-        places = counted(len(self._places), "point")
+        places = f"{len(self._places):,} points"
         return f"{self._stopped:,} of {places} and workloads have enough repetitions"
 
     def next(self, campaign: CampaignInfo) -> Due:
