@@ -1,7 +1,8 @@
 """A design that differs little from another: `base` names that one, and the design says what differs.
 
 - `base = "NAME"` is a design of the catalogue, `base = "FILE.toml"` a file beside the design.
-- Tables are merged key by key. A factor, a list and any other value takes the place of the base's.
+- Tables are merged key by key, whether a name is written `loss.p` or "loss.p". A factor, a list and any other
+  value takes the place of the base's.
 - `without = ["plan.candidates", …]` leaves out what the base has.
 - `variants = ["LABEL", …]` chooses those of the base.
 - Documents, such as pages, are looked for beside the design first, then beside its base.
@@ -19,6 +20,8 @@ from fecbench.designs.factor import is_factor
 from fecbench.hints import nearest
 
 Document = dict[str, Any]
+Place = tuple[str, ...]
+"""The keys of the tables that a value stands in, and its own."""
 Read = Callable[[Path], Document]
 
 
@@ -36,14 +39,12 @@ def resolved(
     if file.resolve() in (chain := (*below, path.resolve())):
         raise DesignError(f"{path}: base = {document['base']!r}: is based on this design itself")
     base, others = resolved(read(file), file, read, chain)
-    left_out = _keys(own.pop("without", []), path)
-    for key in left_out:
-        _leave_out(base, key, path)
+    left_out = [_leave_out(base, key, path) for key in _keys(own.pop("without", []), path)]
     if labels := _labels(own.get("variants")):
         own["variants"] = _variants_of_base(labels, base.get("variants", []), path)
-    merged = _merged(base, own)
-    for key in left_out:
-        _without_empty_tables(merged, key)
+    merged = _merged(base, _spelled_as(base, own))
+    for place in left_out:
+        _without_empty_tables(merged, place)
     return merged, (file, *others)
 
 
@@ -68,32 +69,37 @@ def _keys(without: Any, path: Path) -> list[str]:
     return without
 
 
-def _leave_out(base: Document, key: str, path: Path) -> None:
-    *tables, last = key.split(".")
-    table: Any = base
+def _leave_out(base: Document, key: str, path: Path) -> Place:
+    """Remove a key from the base; return where it stood."""
+    places = _places_by_name(base)
+    if key not in places:
+        raise DesignError(f"{path}: without = {key!r}: the base has no such key; {nearest(key, places)}")
+    *tables, last = place = places[key]
+    table = base
     for name in tables:
-        table = table.get(name) if isinstance(table, dict) else None
-    if not isinstance(table, dict) or last not in table:
-        hint = nearest(key, _names(base))
-        raise DesignError(f"{path}: without = {key!r}: the base has no such key; {hint}")
+        table = table[name]
     del table[last]
+    return place
 
 
-def _names(table: Document, above: str = "") -> Iterator[str]:
-    """Yield the names of all keys that can be left out: of a table, and of what is in it."""
+def _places_by_name(table: Document) -> dict[str, Place]:
+    """Return where each key stands, of a table and of those in it, by its dotted name."""
+    return {".".join(place): place for place in _places(table)}
+
+
+def _places(table: Document, above: Place = ()) -> Iterator[Place]:
     for key, value in table.items():
-        if "." not in key:
-            yield f"{above}{key}"
-            if isinstance(value, dict):
-                yield from _names(value, f"{above}{key}.")
+        yield (*above, key)
+        if isinstance(value, dict):
+            yield from _places(value, (*above, key))
 
 
-def _without_empty_tables(table: Document, key: str) -> None:
+def _without_empty_tables(table: Document, place: Place) -> None:
     """Remove the tables of a key that was left out, if they are empty: one would be a factor without values.
     The place of the others among the factors, which the plan depends on, is that of the base."""
-    name, _, rest = key.partition(".")
-    if isinstance(below := table.get(name), dict):
-        _without_empty_tables(below, rest)
+    name, *rest = place
+    if rest and isinstance(below := table.get(name), dict):
+        _without_empty_tables(below, tuple(rest))
         if not below:
             del table[name]
 
@@ -112,6 +118,38 @@ def _variants_of_base(labels: list[str], variants: Any, path: Path) -> list[Docu
         if label not in of_base:
             raise DesignError(f"{path}: variants: the base has no {label!r}; {nearest(label, of_base)}")
     return [of_base[label] for label in labels]
+
+
+def _spelled_as(base: Document, own: Document) -> Document:
+    """Return the own document with names as the base writes them: `loss.p` or "loss.p".
+
+    A name that stands there in both ways stays so, and is refused with the whole design.
+    """
+    places, leaves, spelled = _places_by_name(base), list(_leaves(own)), Document()
+    for path, value in leaves:
+        place = places.get(".".join(path), path)
+        if any(_overlap(place, other) for other, _ in leaves if other != path):
+            place = path
+        *tables, last = place
+        table = spelled
+        for name in tables:
+            table = table.setdefault(name, {})
+        table[last] = value
+    return spelled
+
+
+def _leaves(table: Document, above: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Yield each value that is no table of others, and where it stands."""
+    for key, value in table.items():
+        if is_factor(value):
+            yield (*above, key), value
+        else:
+            yield from _leaves(value, (*above, key))
+
+
+def _overlap(place: Place, other: Place) -> bool:
+    """Whether one of two places is the other, or in its table."""
+    return all(key == key_of_other for key, key_of_other in zip(place, other, strict=False))
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> Document:

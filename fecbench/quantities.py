@@ -39,6 +39,17 @@ _EXAMPLES: Mapping[Kind, str] = {
 _FORM = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*")
 
 
+def counted(count: int, noun: str, verbs: str = "") -> str:
+    """Return a count with its noun, and with the one of two verbs that it takes.
+
+    "1 network", "1,000 networks"; with the verbs "is/are" "1 network is", "2 networks are".
+    """
+    of_one, _, of_several = verbs.partition("/")
+    several = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    words = (noun, of_one) if count == 1 else (several, of_several)
+    return f"{count:,} {' '.join(words)}".rstrip()
+
+
 def quantity(text: str, kind: Kind) -> float:
     """Return a quantity in the unit that `kind` names: "0.08s" as "ms" is 80. A bare number has that unit.
 

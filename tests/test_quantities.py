@@ -1,11 +1,14 @@
 """Quantities as people write them."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fecbench.checkout import REPOSITORY
 from fecbench.errors import BadInput
-from fecbench.quantities import Kind, quantities, quantity
+from fecbench.quantities import Kind, counted, quantities, quantity
 
 
 @pytest.mark.parametrize(
@@ -65,3 +68,30 @@ def test_the_low_end_of_a_range_has_the_unit_of_the_high_end() -> None:
 def test_a_range_of_another_form_is_refused_by_itself(text: str) -> None:
     with pytest.raises(BadInput, match="^" + repr(text).replace(".", r"\.")):
         quantities(text, "ms")
+
+
+@pytest.mark.parametrize(
+    ("count", "words", "text"),
+    [
+        (1, ("network",), "1 network"),
+        (0, ("loss",), "0 losses"),
+        (1000, ("pair", "has/have"), "1,000 pairs have"),
+        (1, ("pair", "has/have"), "1 pair has"),
+    ],
+)
+def test_one_is_no_plural(count: int, words: tuple[str, ...], text: str) -> None:
+    assert counted(count, *words) == text
+
+
+def test_no_caption_and_no_sentence_writes_its_plurals_itself() -> None:
+    """Constants, ranges, lists of counts, and networks with workloads are never 1."""
+    bare = re.compile(r"\{([^{}\n]+)\} (?:networks|pairs|trials|cases)\b(?! and)")
+    lists = {"counts", "pairs.max()", "len(records)"}
+    faults = [
+        f"{path.name}: {match[0]}"
+        for room in ("results", "runners", "topologies")
+        for path in (REPOSITORY / room).rglob("*.py")
+        for match in bare.finditer(path.read_text(encoding="utf-8"))
+        if not match[1].isupper() and match[1] not in lists and not match[1].startswith("counted(")
+    ]
+    assert faults == []

@@ -192,6 +192,14 @@ class DirectionSettings:
         return ConstantRate(self.rate_bps)
 
     @property
+    def steady_bps(self) -> float | None:
+        """The rate that transfers have at all times; None: it changes, or a policer, an outage or cross
+        traffic takes a part of it."""
+        has_all = self.policer_mbps is None and self.outage_s is None and not self.cross_mbps
+        rate = self.rate
+        return rate.bps if has_all and isinstance(rate, ConstantRate | ShapedRate) else None
+
+    @property
     def delay_ns(self) -> int:
         return round(self.owd_ms * 1e6)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 from fecbench.topologies.link import TopologyError
 from fecbench.topologies.link_formats import irtt, mahimahi, rates, theaterq
 from fecbench.topologies.link_formats.lines import Imported, lines_of, whole
@@ -132,7 +133,9 @@ def _native(lines: list[str]) -> Trace:
     columns: dict[str, list[int]] = {name: [] for name in names}
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names):
-            raise TraceError(f"line {number}: has {len(row)} columns; the heading has {len(names)}")
+            raise TraceError(
+                f"line {number}: has {counted(len(row), 'column')}; the heading has {len(names)}"
+            )
         for name, text in zip(names, row, strict=True):
             columns[name].append(whole(text, f"line {number}: {name}"))
     rates, delays, bursts = (columns.get(name) for name in ("rate_bps", "owd_us", "burst_bytes"))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import PlainSerializer, PlainValidator
 
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 from fecbench.topologies.left_out import left_out
 
 Repeat = Literal["loop", "hold", "end"]
@@ -90,11 +91,13 @@ class Trace:
             if (column := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _column(column))
         if not 0 < len(self.keep_us) <= MOST_STEPS:
-            raise TraceError(f"{len(self.keep_us)} steps; there must be 1 to {MOST_STEPS}")
+            raise TraceError(f"{counted(len(self.keep_us), 'step')}; there must be 1 to {MOST_STEPS}")
         for name, (least, most) in COLUMNS.items():
             if (column := getattr(self, name)) is not None:
                 if len(column) != len(self.keep_us):
-                    raise TraceError(f"{name} has {len(column)} values for {len(self.keep_us)} steps")
+                    raise TraceError(
+                        f"{name} has {counted(len(column), 'value')} for {counted(len(self.keep_us), 'step')}"
+                    )
                 _check(name, column, least, most)
         if self.changes_rate and not any(
             column is not None and column.any() for column in (self.rate_bps, self.burst_bytes)

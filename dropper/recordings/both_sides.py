@@ -22,6 +22,7 @@ from fecbench.dropper.recordings.flow import Flow, at_one_point, by_flow, direct
 from fecbench.dropper.recordings.packet import Packet, Seen, packets
 from fecbench.dropper.recordings.recording import Recording
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 
 _LEAST_CUT_BYTES = 8
 """A packet is not known by a payload of which less is left."""
@@ -104,7 +105,8 @@ def read(path: Path, received: Path) -> Recording:
         behind = alignment.lost[::-1].index(False)  # the last packets may be under way
         if behind:
             notes.append(
-                f"The last {behind} packets did not come, and are left out: they may have been under way when"
+                f"The last {counted(behind, 'packet')} did not come, and are left out: they may have"
+                " been under way when"
                 f" {received.name} ended."
             )
         lost = np.array(alignment.lost[: len(alignment.lost) - behind])
@@ -311,12 +313,15 @@ def _remarks(sender: _Side, receiver: _Side, alignment: _Alignment) -> Iterator[
         yield f"Frames are cut (snaplen): payloads are compared by their first {sender.cut_bytes} bytes."
     if alignment.strangers:
         yield (
-            f"{alignment.strangers} packets came that {sender.path.name} lacks: it is not complete, and they"
+            f"{counted(alignment.strangers, 'packet')} came that {sender.path.name} lacks: it is not"
+            " complete, and they"
             " are left out."
         )
     begins = alignment.lost.index(False)
     if begins >= _MANY:
-        yield f"The first {begins} packets are all lost: did {receiver.path.name} begin later?"
+        yield (
+            f"The first {counted(begins, 'packet', 'is/are')} all lost: did {receiver.path.name} begin later?"
+        )
     apart_s = _apart_s(sender, receiver)
     if abs(apart_s) > _CLOCKS_APART_S:
         yield f"The clocks of the captures are {abs(apart_s):.0f} s apart, which changes nothing here."

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fecbench.dropper.recordings.course import Course, of_acknowledgements
 from fecbench.dropper.recordings.recording import MOST_PACKETS, Direction, Recording, Verdicts
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 
 DATA, EARLY_DATA = "1rtt", "0rtt"
 """Kinds of packets that share the numbers of application data."""
@@ -120,11 +121,13 @@ class EndpointLog:
                 return Recording(~acknowledged[is_counted], source, direction, (note,), course)
         if self.uncounted and not lost and not acknowledged.any():
             raise BadInput(
-                f"{self.uncounted} packets were lost, and neither events nor received ACKs say which"
+                f"{counted(self.uncounted, 'packet', 'was/were')} lost, and neither events nor"
+                " received ACKs say which"
             )
         if self.uncounted and not lost:
             notes.append(
-                f"It counts {self.uncounted} losses, and ACKs have all packets but those of the end."
+                f"It counts {counted(self.uncounted, 'loss')}, and ACKs have all packets but those"
+                " of the end."
             )
         declared = np.isin(sent, np.array(sorted(lost), dtype=np.uint64))
         spurious = declared & (acknowledged | np.isin(sent, np.array(sorted(self.spurious), dtype=np.uint64)))
@@ -183,9 +186,15 @@ def _within(sent: NDArray[np.uint64], ranges: Iterable[Range], not_meant: int) -
 
 def _notes(spurious: Verdicts, probes: Verdicts, unknown: Verdicts) -> Iterable[str]:
     if count := int(unknown.sum()):
-        yield f"{count} packets were neither acknowledged nor declared lost: they count as received."
+        yield (
+            f"{counted(count, 'packet', 'was/were')} neither acknowledged nor declared lost: they count"
+            " as received."
+        )
     if count := int(spurious.sum()):
-        yield f"{count} packets were declared lost and came all the same: they do not count as losses."
+        yield (
+            f"{counted(count, 'packet', 'was/were')} declared lost and came all the same: they do not"
+            " count as losses."
+        )
     if count := int(probes.sum()):
         yield f"{count} lost probes of the MTU are left out: they were lost for their size."
 
@@ -201,7 +210,7 @@ def chosen(logs: list[EndpointLog], trace: int | None) -> Recording:
     if trace is None and len(candidates) > 1:
         numbers = [number for number, log in enumerate(logs, 1) if log.has_packets]
         listed = [
-            f"{number}: {log.name or 'nameless'}, {len(log.sent)} packets sent"
+            f"{number}: {log.name or 'nameless'}, {counted(len(log.sent), 'packet')} sent"
             for number, log in zip(numbers, candidates, strict=True)
         ]
         more = f", and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""

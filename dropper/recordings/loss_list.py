@@ -6,6 +6,7 @@ import numpy as np
 
 from fecbench.dropper.recordings.recording import MOST_PACKETS, Recording
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 from fecbench.unpacking import content_of
 
 _ALLOWED = str.maketrans("", "", "01")
@@ -29,5 +30,8 @@ def read(path: Path) -> Recording:
         raise BadInput(f"{path}: is empty")
     lost = np.frombuffer(digits.encode(), np.uint8) == ord("1")
     count = int(lost.sum())
-    doubt = f"{count} of {lost.size} packets were lost, more than came: does a 1 mean that a packet came?"
+    doubt = (
+        f"{count:,} of {counted(lost.size, 'packet')} were lost, more than came: does a 1 mean that a"
+        " packet came?"
+    )
     return Recording(lost, notes=(doubt,) if 2 * count > lost.size else ())

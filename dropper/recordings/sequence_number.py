@@ -17,6 +17,7 @@ from fecbench.dropper.recordings.flow import Flow, direction_of, text_of
 from fecbench.dropper.recordings.packet import Packet, Seen, packets
 from fecbench.dropper.recordings.recording import Recording, missing
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 
 ByteOrder = Literal["big", "little"]
 _RTP_HEADER_BYTES = 12
@@ -79,7 +80,8 @@ def read(path: Path, sequence: Sequence) -> Recording:
     distinct = len(set(numbers))
     if len(numbers) > _MOST_COPIES * distinct:
         raise BadInput(
-            f"{path}: {text_of(flow)}: {len(numbers)} packets have {distinct} different numbers there: is the"
+            f"{path}: {text_of(flow)}: {counted(len(numbers), 'packet', 'has/have')} {distinct}"
+            " different numbers there: is the"
             " place right?"
         )
     source = text_of(flow) + (f", SSRC 0x{ssrc.hex()}" if ssrc else "")
@@ -117,7 +119,10 @@ def _numbers(packet: Packet, sequence: Sequence, usual: int) -> Iterator[int]:
 def _left_out(others: list[tuple[_Stream, int]], sequence: Sequence) -> Iterator[str]:
     if others:
         kind = "RTP sources" if sequence.is_rtp else "flows"
-        yield f"{len(others)} other {kind} with {sum(count for _, count in others)} packets are left out."
+        yield (
+            f"{len(others)} other {kind} with"
+            f" {counted(sum(count for _, count in others), 'packet', 'is/are')} left out."
+        )
 
 
 def _no_numbers(path: Path, sequence: Sequence) -> str:
@@ -125,5 +130,7 @@ def _no_numbers(path: Path, sequence: Sequence) -> str:
     if not counts[True]:
         return f"{path}: has no packet of UDP over IP"
     if sequence.is_rtp:
-        return f"{path}: none of its {counts[True]} packets of UDP is RTP, whose numbers stand at 2:2"
-    return f"{path}: none of its {counts[True]} packets of UDP has {sequence.end} bytes"
+        return (
+            f"{path}: none of its {counted(counts[True], 'packet')} of UDP is RTP, whose numbers stand at 2:2"
+        )
+    return f"{path}: none of its {counted(counts[True], 'packet')} of UDP has {sequence.end} bytes"

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pandas as pd
 
 from fecbench.errors import BadInput, Failed, status_of
+from fecbench.quantities import counted
 from fecbench.results.advice.record import RECORD
 from fecbench.results.advice.strongest_ratios import beside, campaigns_in, recorded
 from fecbench.results.reading import Results
@@ -22,10 +23,13 @@ def main(paths: list[str]) -> None:
         databases = [stack.enter_context(Results(path)) for path in paths]
         record = beside(recorded(campaigns_in(databases)), pd.read_parquet(RECORD))
     record.to_parquet(RECORD, index=False, compression="zstd")
-    print(f"{RECORD}: {len(record)} rows")
+    print(f"{RECORD}: {counted(len(record), 'row')}")
     for (campaign, size), rows in record.groupby(["campaign", "size_bytes"], sort=False):
         pairs = rows["pairs"]
-        print(f"  {campaign}, {size} bytes: {len(rows)} rows, of {pairs.min()} to {pairs.max()} pairs")
+        print(
+            f"  {campaign}, {size} bytes: {counted(len(rows), 'row')}, of {pairs.min()} to"
+            f" {pairs.max()} pairs"
+        )
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 from fecbench.results.advice.likeness import NEAR
 from fecbench.results.advice.record import CONGESTION_CONTROLS, CONTROLLERS, KINDS, NETWORK, kinds_of
+from fecbench.results.analysis import intervals
 from fecbench.results.reading import Campaign, Results
 
 CAMPAIGNS = (
@@ -48,7 +50,8 @@ def recorded(campaigns: Iterable[Campaign]) -> pd.DataFrame:
     is_number = np.isfinite(rows["ratio"]) & (rows["ratio"] > 0)
     for cell, of_cell in rows[~is_number].groupby(_CELL):
         raise BadInput(
-            f"{', '.join(map(str, cell))}: {len(of_cell)} networks have a ratio of 0 or ∞: an arm did not"
+            f"{', '.join(map(str, cell))}: {counted(len(of_cell), 'network', 'has/have')} a ratio of"
+            " 0 or ∞: an arm did not"
             " get through, and without them the others would speak for it"
         )
     rows = rows.assign(kind=pd.Categorical(kinds_of(rows), KINDS))
@@ -56,7 +59,7 @@ def recorded(campaigns: Iterable[Campaign]) -> pd.DataFrame:
         if len(of_cell) <= NEAR:
             name = ", ".join(map(str, cell))
             raise BadInput(
-                f"{name}: has {len(of_cell)} networks: must be more than the {NEAR} that are asked"
+                f"{name}: has {counted(len(of_cell), 'network')}: must be more than the {NEAR} that are asked"
             )
     rows = rows.sort_values(["kind", *_CELL, "point"], ignore_index=True)
     columns = rows.columns.drop(["kind", "point"])
@@ -79,12 +82,13 @@ def beside(record: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
 
 
 def _arms(campaign: Campaign) -> Iterator[pd.DataFrame]:
-    """The rows of a campaign, an arm at a time."""
+    """The rows of a campaign, an arm at a time. Advice averages them, so those that ran until they were
+    decided have the ratio of the first look, and the verdict of all pairs."""
     labels = {variant["label"] for variant in campaign.info.variants}
     for cc_label, congestion_control in CONGESTION_CONTROLS.items():
         for arm, controller in CONTROLLERS.items():
             if f"{cc_label}, {arm}" in labels:
-                ratios = campaign.intervals(f"{cc_label}, no FEC", f"{cc_label}, {arm}")
+                ratios = intervals.averaged(campaign.intervals(f"{cc_label}, no FEC", f"{cc_label}, {arm}"))
                 yield _rows(campaign, ratios).assign(
                     congestion_control=congestion_control, controller=controller
                 )

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Iterator
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.agreement import Agreement, Comparison
 from fecbench.results.analysis.criterion import Criterion
 from fecbench.results.analysis.intervals import FEWEST
@@ -37,9 +38,9 @@ def _differences(agreement: Agreement) -> Iterator[str]:
     if means := agreement.of_pooled("differs"):
         yield f"{len(means)} of {len(agreement.pooled)} mean ratios differ by more than {100 * OVERALL:g} %"
     if agreement.other_losses:
-        yield f"packets met other losses in {len(agreement.other_losses)} trials"
+        yield f"packets met other losses in {counted(len(agreement.other_losses), 'trial')}"
     if agreement.other_states:
-        yield f"{len(agreement.other_states)} trials ended otherwise"
+        yield f"{counted(len(agreement.other_states), 'trial')} ended otherwise"
 
 
 def _open(agreement: Agreement) -> str:
@@ -70,7 +71,7 @@ def _would_decide(agreement: Agreement, more: int | None) -> str:
     if more is None:
         return "no number of trials would decide"
     if more > _MOST_TIMES * agreement.groups:  # nearly on the edge of a tolerance
-        return f"{_MOST_TIMES} times the {agreement.groups} groups of the design would not decide"
+        return f"{_MOST_TIMES} times the {counted(agreement.groups, 'group')} of the design would not decide"
     return f"{more} more would decide"
 
 
@@ -83,7 +84,7 @@ def sentences(agreement: Agreement | None) -> list[str]:
     ]
     if agreement.left_out:
         reasons = ", ".join(f"{count} {reason}" for reason, count in agreement.left_out.items())
-        lines.append(f"Of {agreement.planned} trials of the sample are not compared: {reasons}.")
+        lines.append(f"Of {counted(agreement.planned, 'trial')} of the sample are not compared: {reasons}.")
     for keys, what in (
         (agreement.other_losses, "Packets met other verdicts in"),
         (agreement.other_states, "One of the two did not get through in"),
@@ -139,7 +140,7 @@ def _mean_ratio(pooled: Pooled) -> str:
 
 def _answer(criterion: Criterion, comparison: Comparison) -> str:
     if criterion.n < FEWEST:
-        return f"{criterion.n} trials, and an interval needs {FEWEST}"
+        return f"{counted(criterion.n, 'trial')}, and an interval needs {FEWEST}"
     value, low, high, least, greatest = (
         comparison.shown_value(criterion, value)
         for value in (criterion.value, *criterion.interval, *criterion.tolerance)
@@ -169,7 +170,10 @@ def _where_from(agreement: Agreement, more: int) -> str:
     """Return how to get so many more groups of each workload."""
     have = max((comparison.n for comparison in agreement.comparisons), default=0)
     if have + more > agreement.groups:
-        return f"The design has {agreement.groups} groups of a workload: more repetitions would tell more."
+        return (
+            f"The design has {counted(agreement.groups, 'group')} of a workload: more repetitions would"
+            " tell more."
+        )
     share = math.ceil(1000 * (have + more) / agreement.groups) / 1000
     arms = (
         f" {shlex.join(word for arm in agreement.arms for word in ('--arms', arm))}" if agreement.arms else ""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import circle, dependent
 from fecbench.results.analysis.pairing import Pairing, baselines_of
 from fecbench.results.metrics import of_workloads
@@ -91,12 +92,14 @@ class _Pair(NamedTuple):
 def _compared(database: Database, campaign: CampaignInfo) -> Iterator[tuple[str, str, str, list[_Pair], int]]:
     """Yield a variant, its baseline, a workload, the blocks with a ratio as they ran, and how many have none.
 
-    A block counts where it has both trials, whatever became of them.
+    A block counts where it has both trials, whatever became of them. Several networks have
+    their first `averaged_repetitions` alone.
     """
     by_repetition: defaultdict[tuple[str, int, int], dict[str, TrialRecord]] = defaultdict(dict)
     for stored in database.trials(campaign.id):
         key = stored.record.key
-        by_repetition[key.workload, key.point, key.repetition][key.variant] = stored.record
+        if key.repetition < campaign.averaged_repetitions:
+            by_repetition[key.workload, key.point, key.repetition][key.variant] = stored.record
     for variant, baseline in baselines_of(campaign).items():
         for workload, metric in of_workloads(campaign).items():
             both = [
@@ -130,6 +133,8 @@ class Hour:
     blocks: int
     left_out: int
     """Blocks of all hours without a ratio, as in `Course`."""
+    elsewhere: int
+    """Blocks with a ratio in hours that have too few."""
     mean: float
     """The mean of the logs of the ratios."""
     ratio: dependent.Posterior
@@ -144,10 +149,11 @@ def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:
         for pair in pairs:
             logs[int(pair.variant.started_at[11:13])].append(pair.log)
         of_hours = {hour: of for hour, of in sorted(logs.items()) if len(of) >= dependent.FEWEST}
+        elsewhere = len(pairs) - sum(map(len, of_hours.values()))
         if len(of_hours) > 1:
             strata += [
                 Hour(
-                    *(variant, baseline, workload, hour, len(of), left_out, float(np.mean(of))),
+                    *(variant, baseline, workload, hour, len(of), left_out, elsewhere, float(np.mean(of))),
                     dependent.mean_of(np.array(of)),
                 )
                 for hour, of in of_hours.items()
@@ -187,7 +193,7 @@ def lead(database: Database, campaign: CampaignInfo) -> str:
     begin, end = min(r.started_at for r in records), max(r.started_at for r in records)
     blocks = {name for record in records if (name := record.checks.get("path", {}).get("block"))}
     until = end[11:16] if begin[:10] == end[:10] else f"{end[:10]} {end[11:16]}"
-    count = f"{len(blocks)} block{'s' * (len(blocks) != 1)}"
+    count = counted(len(blocks), "block")
     return f"On the path “{path}”, {begin[:10]} {begin[11:16]} to {until} UTC, over {count}."
 
 
@@ -232,8 +238,11 @@ def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
             low, high = np.exp(one.ratio.interval(SURELY))
             value = number(math.exp(one.mean), ".3f")
             parts.append(
-                f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')}, {one.blocks} blocks)"
+                f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')},"
+                f" {counted(one.blocks, 'block')})"
             )
+        if (blocks := of[0].elsewhere) > 0:
+            parts.append(f"{counted(blocks, 'block')} in hours with fewer than {dependent.FEWEST}")
         yield (
             f"{variant}, {workload}: ratio to {baseline} by the hour (UTC): {'; '.join(parts)}"
             f"{_without(of[0].left_out)}."
@@ -243,7 +252,7 @@ def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
 def _without(left_out: int) -> str:
     if not left_out:
         return ""
-    return f", without {left_out} block{'s' * (left_out > 1)} that ha{'ve' if left_out > 1 else 's'} no ratio"
+    return f", without {counted(left_out, 'block', 'that has/that have')} no ratio"
 
 
 def _of_path(database: Database, campaign: CampaignInfo) -> str:
@@ -260,8 +269,13 @@ def _of_path(database: Database, campaign: CampaignInfo) -> str:
     restless = sum(not path["is_rested"] for path in paths)
     lost_up, lost_down = 100 * up / probes, 100 * down / max(1, probes - up)
     middle = f"{median(medians):.3g}" if medians else "?"
-    rest = f"; before {restless} of {len(paths)} transfers the queue had not drained" if restless else ""
+    rest = (
+        f"; before {restless:,} of {counted(len(paths), 'transfer')} the queue had not drained"
+        if restless
+        else ""
+    )
     return (
-        f"{probes:,} probes beside the blocks: round trip {least:.3g} ms at least, {middle} ms in the middle;"
+        f"{counted(probes, 'probe')} beside the blocks: round trip {least:.3g} ms at least, {middle}"
+        " ms in the middle;"
         f" lost up {lost_up:.2g} %, down {lost_down:.2g} %{rest}."
     )

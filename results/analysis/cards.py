@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, paper_table
 from fecbench.results.analysis.pairing import baselines_of, median_ratio
@@ -47,8 +48,10 @@ def of_database(database: Database, campaigns: pd.DataFrame) -> str:
 
 def campaign_in_a_line(database: Database, info: CampaignInfo) -> str:
     return (
-        f"<campaign {info.heading}: {len(info.points)} networks × {len(info.workloads)} workloads ×"
-        f" {len(info.variants)} variants × {info.repetitions} repetitions; {_states(database, info)}>"
+        f"<campaign {info.heading}: {counted(len(info.points), 'network')} ×"
+        f" {counted(len(info.workloads), 'workload')} ×"
+        f" {counted(len(info.variants), 'variant')} × {counted(info.repetitions, 'repetition')};"
+        f" {_states(database, info)}>"
     )
 
 
@@ -63,7 +66,7 @@ def of_campaign(database: Database, info: CampaignInfo) -> str:
         "variants": "; ".join(arms),
         "factors": "; ".join(_ranges(info)) or "none",
         "workloads": ", ".join(workload["label"] for workload in info.workloads),
-        "points": f"{len(info.points)}, {info.repetitions} repetitions each, {info.engine}",
+        "points": f"{len(info.points)}, {counted(info.repetitions, 'repetition')} each, {info.engine}",
         "trials": _states(database, info),
     }
     variant = next(iter(baselines), "")
@@ -86,7 +89,7 @@ def of_pairing(pairing: Pairing) -> str:
     return _card(
         f"{pairing.variant_label} / {pairing.baseline_label}",
         _table(heads, rows),
-        f"<p>{unpaired:,} repetitions are in no ratio.</p>" if unpaired else "",
+        f"<p>{counted(unpaired, 'repetition', 'is/are')} in no ratio.</p>" if unpaired else "",
         _next(["pairing.ratios", "pairing.matched", "pairing.unpaired"]),
     )
 

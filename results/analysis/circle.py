@@ -3,7 +3,7 @@
 Both ratios are geometric means over blocks, or over repetitions. The interval of their quotient comes from
 draws of both: that of the field bears blocks that depend on each other (`dependent`), that of the emulation
 is Student's, since its repetitions are independent. A pair without a ratio, as where one arm timed out, is
-counted and left out.
+counted and left out. Several networks are averaged over as many repetitions of each (`Pairing.averaged`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import dependent, frames
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import Pairing, comparisons
@@ -137,7 +138,8 @@ def _logs(pairing: Pairing | None, workload: str) -> tuple[Floats, int]:
     """Return the logs of the ratios of a workload, in the order of time, and how many pairs have none."""
     if pairing is None:
         return np.empty(0), 0
-    matched = pairing.matched[pairing.matched["workload"] == workload].sort_values("repetition")
+    matched = pairing.averaged.matched
+    matched = matched[matched["workload"] == workload].sort_values("repetition")
     ratios = matched["ratio"].to_numpy(np.float64)
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(ratios) & (ratios > 0)
@@ -191,7 +193,7 @@ def sentence(row: Closed, name: str) -> str:
         f" repetitions would tell whether it is the same within {percent(row.margin)}",
     }[row.verdict]
     out = [
-        f"{ratio.left_out} pairs {where} have no ratio"
+        f"{counted(ratio.left_out, 'pair')} {where} have no ratio"
         for where, ratio in (("of the path", row.field), ("of the emulation", row.emulated))
         if ratio.left_out
     ]

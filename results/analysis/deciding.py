@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import LEVEL, VERDICTS, of_campaign
 from fecbench.results.analysis.pairing import comparisons
@@ -74,12 +75,12 @@ def sentences(campaign: CampaignInfo) -> list[str]:
         "without an interval that could decide": counts["no interval"],
         "still to be run": places - len(campaign.stops),
     }
-    parts = [f"{counts['decided']} of {places} networks and workloads are decided"]
+    parts = [f"{counts['decided']:,} of {places:,} networks and workloads are decided"]
     if spans := sorted({stop.repetitions for stop in campaign.stops.values() if stop.why == "decided"}):
         parts[0] += f", after {' to '.join(map(str, dict.fromkeys((spans[0], spans[-1]))))} repetitions"
     parts += [f"{what}: {count}" for what, count in rest.items() if count]
     return [
-        f"Each point was run until its results decide, {campaign.repetitions} repetitions at most:"
+        f"Each point was run until its results decide, {counted(campaign.repetitions, 'repetition')} at most:"
         f" {'; '.join(parts)}. They are looked at up to {looks} times, so an interval is of"
         f" {100 * (1 - LEVEL / looks):.4g} %: all looks together err in no more than {100 * LEVEL:g} %.",
         *of_averages(campaign),
@@ -91,4 +92,4 @@ def of_averages(campaign: CampaignInfo) -> list[str]:
     first = campaign.averaged_repetitions
     if first == campaign.repetitions:
         return []
-    return [f"Averages over networks are of the first {first} repetitions of each."]
+    return [f"Averages over networks are of the first {counted(first, 'repetition')} of each."]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.harness import TIME
@@ -112,7 +113,9 @@ def _log_ratios(first: Sequence[float], second: Sequence[float]) -> Logs:
     without = pairs.shape[1] - values.shape[1]
     if values.shape[1] < 2:
         lacking = f", {without} more without a value" if without else ""
-        raise NothingToCompare(f"{values.shape[1]} pairs are ok{lacking}; a comparison needs at least 2")
+        raise NothingToCompare(
+            f"{counted(values.shape[1], 'pair', 'is/are')} ok{lacking}; a comparison needs at least 2"
+        )
     if not (values > 0).all():
         raise NothingToCompare("some values are not above 0, and a ratio of these has no logarithm")
     logs: Logs = np.log(values[1] / values[0])
@@ -225,11 +228,12 @@ def sentences(equality: Equality) -> list[str]:
     verdict = "a difference" if equality.differ else "no difference"
     nouns = " and ".join(metrics.of(name).noun for name in equality.metrics)
     return [
-        f"{equality.pairs} pairs; median ratio {equality.median:.4f}"
+        f"{counted(equality.pairs, 'pair')}; median ratio {equality.median:.4f}"
         f" ({interval}){f' of {nouns}' if nouns else ''}.",
         *(
             [
-                f"Left out: {equality.without} pairs more, in which a trial failed, timed out or has no"
+                f"Left out: {counted(equality.without, 'pair')} more, in which a trial failed, timed"
+                " out or has no"
                 f" value; in {equality.one_sided} of them the other trial has one."
             ]
             if equality.without
@@ -237,7 +241,7 @@ def sentences(equality: Equality) -> list[str]:
         ),
         *(
             [
-                f"The first alone lacks a value in {of_first} pairs, the second alone in"
+                f"The first alone lacks a value in {counted(of_first, 'pair')}, the second alone in"
                 f" {equality.second_lacks}: sign test, p = {equality.one_sided_p_value:.3g}."
             ]
             if equality.one_sided

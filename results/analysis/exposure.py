@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.pairing import PAIR, baselines_of
 from fecbench.results.store.database import Database
@@ -83,7 +84,7 @@ def sentences(table: pd.DataFrame) -> list[str]:
 def _warning(row: Mapping[Hashable, Any]) -> str:
     variant, baseline = row["variant"], row["compared_with"]
     alone = f"{variant} alone in {row['alone']}, {baseline} alone in {row['spared']}"
-    pairs = f"{row['alone'] + row['spared']} of {row['pairs']} pairs"
+    pairs = f"{row['alone'] + row['spared']:,} of {counted(row['pairs'], 'pair')}"
     return (
         f"{variant} against {baseline}, {row['workload']}: in {pairs} one trial met an outage that the"
         f" other was spared ({alone}). Their ratio is not only how the two bear an outage: a design should"

@@ -18,6 +18,7 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, one_host
 from fecbench.results.analysis.intervals import LEVEL
@@ -250,7 +251,8 @@ def _left_out(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
         reasons = pairing.unpaired[pairing.unpaired["reason"].str.endswith(OTHER_HOSTS)]
         if pairs := int(reasons["repetitions"].sum()):
             yield (
-                f"{pairs} pairs of {variant} and {pairing.baseline_label} {OTHER_HOSTS}, since a host ended"
+                f"{counted(pairs, 'pair')} of {variant} and {pairing.baseline_label} {OTHER_HOSTS},"
+                " since a host ended"
                 " or another went on: no ratio has them."
             )
 

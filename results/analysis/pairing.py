@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.one_host import COLUMNS as HOST_AND_ENGINE
@@ -96,7 +97,7 @@ class Pairing:
 
     def __repr__(self) -> str:
         arms = f"{self.variant_label} / {self.baseline_label}"
-        return f"<{arms}: {len(self.ratios)} ratios of {len(self.matched)} pairs>"
+        return f"<{arms}: {len(self.ratios)} ratios of {counted(len(self.matched), 'pair')}>"
 
     def _repr_html_(self) -> str:
         from fecbench.results.analysis.cards import of_pairing  # loaded where a notebook shows it
@@ -434,7 +435,8 @@ def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: s
     if by_kind.any():
         alone, of_baseline, both = (int(count) for count in by_kind)
         sentences.append(
-            f"“{variant}” alone failed or timed out in {alone} pairs, “{baseline}” alone in {of_baseline},"
+            f"“{variant}” alone failed or timed out in {counted(alone, 'pair')}, “{baseline}” alone"
+            f" in {of_baseline},"
             f" both in {both}: that counts as worse than any value; which of two is worse, nobody can tell."
         )
     if len(no_ratio := _decided_without_ratio(pairing)):

@@ -7,6 +7,7 @@ ends has FEC off, or where an implementation does not say what turns FEC off.
 
 from __future__ import annotations
 
+from fecbench.quantities import counted
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
@@ -17,7 +18,8 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
     counts = {count.variant: count for count in database.repair_counts(campaign.id)}
     of_variants = [counts[variant["label"]] for variant in campaign.variants if variant["label"] in counts]
     return [
-        f"{count.variant} sent no repair packet in {count.without_repair} of {count.trials} trials."
+        f"{count.variant} sent no repair packet in {count.without_repair} of"
+        f" {counted(count.trials, 'trial')}."
         for count in of_variants
         if count.without_repair
     ]

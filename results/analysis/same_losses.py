@@ -29,6 +29,12 @@ def sentences(design_text: str, repetitions: int) -> list[str]:
     ]
 
 
+def may_lose(design_text: str) -> bool:
+    """Whether a link of a design has a model of losses."""
+    of_losses = _losses(tomllib.loads(design_text))
+    return any(name == "model" and value != "none" for name, value in of_losses)
+
+
 def parameters(design_text: str) -> set[str]:
     """Return the names of all parameters of losses in a design, whatever link they are of."""
     return {name for name, _ in _losses(tomllib.loads(design_text))}

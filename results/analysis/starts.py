@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fecbench.quantities import counted
 from fecbench.results.store.records import CampaignInfo, Start
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ def sentences(starts: Starts) -> list[str]:
     it."""
     lines = []
     if starts.starts and starts.unknown_trials:
-        lines.append(f"Of {starts.unknown_trials} trials it is not known which start has run them.")
+        lines.append(
+            f"Of {counted(starts.unknown_trials, 'trial')} it is not known which start has run them."
+        )
     if len(starts.starts) > 1:
         shares = ", ".join(
             f"{start.id} on {start.host} ({starts.trials[start.id]})" for start in starts.starts

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import Pairing
+from fecbench.results.analysis.same_losses import may_lose
 from fecbench.results.store.records import CampaignInfo
 
 
@@ -23,10 +25,10 @@ def unseen_share(repetitions: int) -> float:
 
 def sentences(pairings: Mapping[str, Pairing], campaign: CampaignInfo) -> list[str]:
     """Return a sentence on delays that the means or medians of a campaign cannot show; none where neither is
-    compared, and none on medians where a design says nothing of losses or a network has one value."""
+    compared, and none on medians where no link of a design loses packets or a network has one value."""
     pairs = [int(pairing.ratios["pairs"].max()) for pairing in pairings.values() if len(pairing.ratios)]
     most = max(pairs, default=0)
-    if campaign.statistic == "median" and most > 1 and "loss" in campaign.design_text:
+    if campaign.statistic == "median" and most > 1 and may_lose(campaign.design_text):
         return [
             "A median does not see what fewer than half of the transfers of a network meet, such as rare"
             " losses: --statistic mean does."
@@ -34,6 +36,6 @@ def sentences(pairings: Mapping[str, Pairing], campaign: CampaignInfo) -> list[s
     if campaign.statistic != "mean" or not pairs:
         return []
     return [
-        f"A mean rests on {most} pairs at most, in each network: a delay that less than"
+        f"A mean rests on {counted(most, 'pair')} at most, in each network: a delay that less than"
         f" {percent(unseen_share(most))} of the transfers meet may be in none of them, and in no interval."
     ]

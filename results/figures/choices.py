@@ -11,6 +11,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.margins import percent
 from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, sheet
@@ -122,7 +123,7 @@ def _remarks(table: pd.DataFrame, baseline: str) -> Iterator[str]:
     if (~table["halves_agree"] & (table["variant"] != baseline)).any():
         yield "*: the halves of the repetitions choose differently, so the number is not of one variant alone"
     if dropped := int(table["dropped"].sum()):
-        yield f"{dropped:,} repetitions are left out, in which not every variant has a value"
+        yield f"{counted(dropped, 'repetition', 'is/are')} left out, in which not every variant has a value"
 
 
 def _labels(cells: pd.DataFrame) -> str:

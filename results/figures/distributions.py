@@ -20,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.intervals import EFFECTS, LEVEL, averaged, why_undecided
@@ -175,7 +176,8 @@ def ratio_ecdf(
         baselines_of(campaign),
         campaign,
         f"In how many networks does {helps} help?",
-        f"{campaign.averaged_heading} · {of_averages['point'].nunique()} networks of {len(campaign.points)}"
+        f"{campaign.averaged_heading} · {counted(of_averages['point'].nunique(), 'network')} of"
+        f" {len(campaign.points)}"
         f" · {_pairs(of_averages)} · counted where the whole interval is beyond {margins_text(campaign)}",
         "networks",
         metric,
@@ -194,9 +196,9 @@ def _pairs(ratios: pd.DataFrame) -> str:
     """Return the number of pairs of these ratios, in words."""
     pairs, timeouts = int(ratios["pairs"].sum()), int(ratios["timeouts"].sum())
     return (
-        f"{pairs} pairs, {timeouts} of them with a failure or timeout"
+        f"{counted(pairs, 'pair')}, {timeouts} of them with a failure or timeout"
         if timeouts
-        else f"{pairs} pairs of ok trials"
+        else f"{counted(pairs, 'pair')} of ok trials"
     )
 
 
@@ -337,7 +339,9 @@ def points(campaign: CampaignInfo) -> Figure:
         grid.map(sns.scatterplot, s=mark(0.75), color="0.25", linewidth=0, rasterized=as_pixels(marks))
         label_pairs(grid, campaign)
         figure: Figure = grid.figure
-        detail = f"{campaign.heading} · {len(campaign.points)} networks{of_factors(grid, campaign)}"
+        detail = (
+            f"{campaign.heading} · {counted(len(campaign.points), 'network')}{of_factors(grid, campaign)}"
+        )
         heading(figure, "Which networks were tried?", f"{detail}{remark(len(campaign.points))}")
     return figure
 

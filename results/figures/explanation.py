@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fecbench.hints import nearest
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis.intervals import VERDICTS, WORDS
 from fecbench.results.analysis.rules import Explanation
@@ -127,7 +128,7 @@ def benefit_map(
         )
         page.heading(
             f"Where does “{variant}” help?",
-            f"{explanation.campaign} · {explanation.everywhere.points} networks; purple: helps,"
+            f"{explanation.campaign} · {counted(explanation.everywhere.points, 'network')}; purple: helps,"
             f" orange: harms{remark(most)}",
         )
     return page.figure
@@ -184,7 +185,8 @@ def effects(
         page.label_up(metrics.of(metric or explanation.metric).ratio_to(baseline))
         page.heading(
             f"What drives the ratio of {variant}?",
-            f"{explanation.campaign} · {explanation.everywhere.points} networks; line: mean prediction of a"
+            f"{explanation.campaign} · {counted(explanation.everywhere.points, 'network')}; line:"
+            " mean prediction of a"
             f" random forest{remark(explanation.everywhere.points)}",
         )
     return page.figure

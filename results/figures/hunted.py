@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fecbench.quantities import counted
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import heading, legend_below
 from fecbench.results.figures.style import (
@@ -63,7 +64,7 @@ def hunted_space(
         legend_below(
             figure,
             [
-                _mark(_GREY, ".", f"looked at ({len(known)} networks)"),
+                _mark(_GREY, ".", f"looked at ({counted(len(known), 'network')})"),
                 _mark(PALETTE[3], "D", f"found ({len(found)})"),
                 Line2D([], [], color=_GREY, alpha=0.4, linewidth=8, label="within the margin"),
             ],

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.keeping import LEAST, LOSSES, kept, losses
 from fecbench.results.analysis.scales import is_wide
@@ -86,6 +87,6 @@ def kept_map(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, *, ax: 
         )
         page.heading(
             f"Where are {100 * LEAST:g} % of {workload} whole within {within_ms:g} ms?",
-            f"{campaign.heading} · {table['point'].nunique()} networks of {len(campaign.points)}",
+            f"{campaign.heading} · {counted(table['point'].nunique(), 'network')} of {len(campaign.points)}",
         )
     return page.figure

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fecbench.quantities import counted
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import heading, legend_below
 from fecbench.results.figures.style import Color, line, look, new_figure, style, wide, wrapped
@@ -58,7 +59,7 @@ def trial_over_time(series: Mapping[str, pd.DataFrame], trial: int | None = None
         raise NothingToDraw(f"{which} left none of these series: {', '.join(series) or 'none was named'}.")
     keys = pd.concat([rows[_KEY] for rows in chosen.values()]).drop_duplicates()
     if len(keys) > 1:
-        raise NothingToDraw(f"These series are of {len(keys)} trials: choose one by its id.")
+        raise NothingToDraw(f"These series are of {counted(len(keys), 'trial')}: choose one by its id.")
     looks = _looks(panels)
     with style():
         figure = new_figure(wide(), 1.6 + _PANEL * len(panels))

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.intervals import LEVEL, median_interval
 from fecbench.results.analysis.point_statistic import by_group
@@ -102,8 +103,8 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) ->
         points = shares["point"].nunique()
         page.heading(
             "How many messages are whole when they are played?",
-            f"{campaign.averaged_heading} · {points} networks of {len(campaign.points)}"
-            f" · {len(drawn_trials)} trials{_of_worst(drawn_trials)}"
+            f"{campaign.averaged_heading} · {counted(points, 'network')} of {len(campaign.points)}"
+            f" · {counted(len(drawn_trials), 'trial')}{_of_worst(drawn_trials)}"
             f" · band: {100 * (1 - LEVEL):g} % interval of the median over points",
         )
     return page.figure
@@ -134,13 +135,15 @@ def latency_ecdf(
     has_series = (frame["state"] == "ok") & frame["id"].isin(series["id"])
     arms = pd.MultiIndex.from_frame(frame.loc[has_series, place].drop_duplicates())
     is_of_arms = pd.Series(pd.MultiIndex.from_frame(frame[place]).isin(arms), frame.index)
-    counted = frame[of_whole_groups(frame, has_series | (is_of_arms & outcomes.is_worst(frame)), campaign)]
-    series = series[series["id"].isin(counted.loc[counted["state"] == "ok", "id"])]
+    counted_trials = frame[
+        of_whole_groups(frame, has_series | (is_of_arms & outcomes.is_worst(frame)), campaign)
+    ]
+    series = series[series["id"].isin(counted_trials.loc[counted_trials["state"] == "ok", "id"])]
     if series.empty or "whole_s" not in series:
         raise NothingToDraw("No variant left the series messages, so there is no latency to draw.")
     latency_ms = (1e3 * (series["whole_s"] - series["t_s"])).where(series["whole_s"] >= 0, np.inf)
     left = series.assign(latency_ms=latency_ms)
-    worst = counted[outcomes.is_worst(counted)].groupby(place, observed=True).size()
+    worst = counted_trials[outcomes.is_worst(counted_trials)].groupby(place, observed=True).size()
     drawn = [label for label in (w["label"] for w in campaign.workloads) if (left["workload"] == label).any()]
     known = left.loc[np.isfinite(left["latency_ms"]), "latency_ms"]
     longest = float(known.max()) if len(known) else 0.0
@@ -171,8 +174,9 @@ def latency_ecdf(
         _legend(page, look_of)
         page.heading(
             "How late are messages whole?",
-            f"{campaign.averaged_heading} · {len(left)} messages of {left['id'].nunique()} trials"
-            f"{_of_worst(counted)}",
+            f"{campaign.averaged_heading} · {counted(len(left), 'message')} of"
+            f" {counted(left['id'].nunique(), 'trial')}"
+            f"{_of_worst(counted_trials)}",
         )
     return page.figure
 

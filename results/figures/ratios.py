@@ -18,6 +18,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from fecbench.hints import nearest
+from fecbench.quantities import counted
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.averages import Average, average_of, averages_of, ratio_over
 from fecbench.results.analysis.intervals import EFFECTS, FEWEST, averaged
@@ -138,7 +139,8 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> F
         none = "" if sure.all() else f"no interval of fewer than {FEWEST} networks"
         page.heading(
             f"By how much does {metric.noun} change?",
-            f"{campaign.averaged_heading} · {ratios['point'].nunique()} networks of {len(campaign.points)} · "
+            f"{campaign.averaged_heading} · {counted(ratios['point'].nunique(), 'network')} of"
+            f" {len(campaign.points)} · "
             + "; ".join(filter(None, [f"bar: {_names(average)} over networks", of_line, none])),
         )
     return page.figure
@@ -224,7 +226,7 @@ def over_factors(
         networks = some["point"].nunique()
         page.heading(
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.heading} · {networks} networks of {len(campaign.points)}{told}{hollow}"
+            f"{campaign.heading} · {counted(networks, 'network')} of {len(campaign.points)}{told}{hollow}"
             f"{remark(networks)}",
         )
     return page.figure
@@ -289,11 +291,11 @@ def heat_map(
     )
     sizes = in_cells.groupby(cell_of, observed=True).size()
     shades, norm, colors = np.log2(to_ends(over)), around_one(over), ratio_colors(metric)
-    counted = sizes.reindex(over.index)
+    count_of_each = sizes.reindex(over.index)
     texts = pd.Series(
         [
             f"{'?' if np.isnan(ratio) else number(ratio)}\n({count})"
-            for ratio, count in zip(over, counted, strict=True)
+            for ratio, count in zip(over, count_of_each, strict=True)
         ],
         index=over.index,
     )
@@ -327,7 +329,7 @@ def heat_map(
         page.heading(
             f"Where does “{variant}” help?",
             f"{campaign.averaged_heading} · {_names(average)} ratio (number of networks)"
-            f" · {some['point'].nunique()} of {len(campaign.points)} networks",
+            f" · {some['point'].nunique():,} of {counted(len(campaign.points), 'network')}",
         )
     return page.figure
 
@@ -383,7 +385,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         heading(
             grid.figure,
             f"In which networks does “{variant}” help?",
-            f"{campaign.averaged_heading} · {len(of_point)} networks of {len(campaign.points)}"
+            f"{campaign.averaged_heading} · {counted(len(of_point), 'network')} of {len(campaign.points)}"
             f"{of_factors(grid, campaign)}{remark(len(campaign.points))}",
         )
         figure: Figure = grid.figure

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.summary import of_whole_groups
 from fecbench.results.analysis.targets import half_interval, shares
@@ -90,7 +91,8 @@ def usable_over_targets(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Give
         page.legend([*variant_marks(campaign, there), border])
         page.heading(
             "At which latency target does FEC help live media?",
-            f"{campaign.averaged_heading} · {table['point'].nunique()} networks · {_trials(table)} trials"
+            f"{campaign.averaged_heading} · {counted(table['point'].nunique(), 'network')} ·"
+            f" {counted(_trials(table), 'trial')}"
             " · bars: 95 % interval of the mean over repetitions",
         )
     return page.figure

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fecbench.looks import looks_of_builds
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import attempts
 from fecbench.results.analysis.intervals import ratio_intervals
@@ -142,7 +143,7 @@ def _because(result: Answer) -> Iterator[str]:
 
 def _open(measured: Measured, margins: Margins) -> Iterator[str]:
     if measured.unseen:
-        yield f"{measured.unseen} networks and workloads have no pair yet"
+        yield f"{measured.unseen:,} networks and workloads have no pair yet"
     if measured.may_fail:
         new, old = trials(measured.failed.new_alone), measured.failed.old_alone
         yield f"new alone fails in {new}, old alone in {old}: that may be chance"
@@ -155,7 +156,7 @@ def _open(measured: Measured, margins: Margins) -> Iterator[str]:
 
 def trials(count: int) -> str:
     """Return a number of trials, for a person."""
-    return f"{count:,} trial{'s' * (count != 1)}"
+    return counted(count, "trial")
 
 
 def counts(result: Answer) -> str:
@@ -163,9 +164,10 @@ def counts(result: Answer) -> str:
     rest = result.places - result.helps - result.harms - result.equivalent
     slower = len(result.measured.networks.points)
     return (
-        f"Of {result.places} networks and workloads, it surely helps in {result.helps} and harms in"
+        f"Of {result.places:,} networks and workloads, it surely helps in {result.helps} and"
+        " harms in"
         f" {result.harms}; no difference in {result.equivalent}, undecided {rest}."
-        f" It is surely slower in {slower} of {len(result.campaign.points)} networks."
+        f" It is surely slower in {slower:,} of {counted(len(result.campaign.points), 'network')}."
     )
 
 
@@ -183,13 +185,16 @@ def failures(result: Answer) -> str:
     failed, parts = result.measured.failed, []
     if failed.any:
         parts.append(
-            f"Of {failed.run:,} pairs, {failed.both} failed or timed out in both builds, {failed.new_alone}"
+            f"Of {counted(failed.run, 'pair')}, {failed.both} failed or timed out in both builds,"
+            f" {failed.new_alone}"
             f" in the new one alone, {failed.old_alone} in the old one alone; they are in no ratio."
         )
     if result.not_vouched:
-        parts.append(f"{result.not_vouched} trials are invalid or unsupported, and in no ratio.")
+        parts.append(
+            f"{counted(result.not_vouched, 'trial', 'is/are')} invalid or unsupported, and in no ratio."
+        )
     if result.other_hosts:
-        parts.append(f"{result.other_hosts} pairs ran on different hosts, and are in no ratio.")
+        parts.append(f"{counted(result.other_hosts, 'pair')} ran on different hosts: in no ratio.")
     return " ".join((*parts, *result.attempts))
 
 
@@ -207,7 +212,7 @@ def network(one: Worst) -> str:
 def ratio_in(one: Worst) -> str:
     """Return the ratio in a network, and that of its pair of trials."""
     pair = f"trials {one.old_trial} and {one.new_trial}: {number(one.pair_ratio)}"
-    return f"ratio {number(one.ratio)} over {one.pairs} pairs; {pair}"
+    return f"ratio {number(one.ratio)} over {counted(one.pairs, 'pair')}; {pair}"
 
 
 def ratios(result: Answer) -> dict[str, Ratio]:

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from fecbench.documents import number
+from fecbench.quantities import counted
 from fecbench.results.gate import build_answer
 from fecbench.results.gate.build_answer import Answer
 from fecbench.results.gate.overall import Ratio
@@ -188,6 +189,6 @@ def _cases(result: Answer) -> dict[str, tuple[str, str]]:
         ("both builds", "fails" if failed.both else "none", failed.both),
         ("the new build alone", new_alone, failed.new_alone),
     ):
-        words = f"{count} of {failed.run} pairs failed or timed out in {name}"
+        words = f"{count:,} of {counted(failed.run, 'pair')} failed or timed out in {name}"
         cases[f"failures in {name}"] = (outcome, words)
     return cases

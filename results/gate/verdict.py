@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import tolerances
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.gate.failing import NONE, Failed
@@ -111,7 +112,7 @@ def harms(measured: Measured, margins: Margins) -> Iterator[str]:
     if measured.tail.low > 1 + margins.tail:
         yield f"95th percentiles {shown(measured.tail)}, by more than {percent(margins.tail)}"
     if count := len(measured.networks.points):
-        yield f"surely slower in {count} network{'s' * (count > 1)}"
+        yield f"surely slower in {counted(count, 'network')}"
 
 
 def faster(measured: Measured, margins: Margins) -> dict[str, Ratio]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import comparison
 from fecbench.results.analysis.intervals import why_undecided
@@ -64,7 +65,10 @@ def lead(campaign: CampaignInfo) -> str:
     names = short_names(campaign).values()
     listed = f" ({', '.join(names)})" if len(names) <= _MOST_NAMES else ""
     cases = len(campaign.points) * len(compared)
-    return f"Compared is the {what} in {cases:,} cases: {networks} × {len(compared)} workloads{listed}."
+    return (
+        f"Compared is the {what} in {counted(cases, 'case')}: {networks} ×"
+        f" {counted(len(compared), 'workload')}{listed}."
+    )
 
 
 def _answer(
@@ -186,11 +190,6 @@ def _cases(count: int, rows: pd.DataFrame) -> str:
     planned = int(rows["planned_points"].sum())
     what = counted(count, "network" if len(rows) == 1 else "case")
     return f"{what} (of {planned:,} planned)" if count < planned else what
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun: "1 network", "40 networks"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def margin_text(margins: pd.Series) -> str:

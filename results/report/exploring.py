@@ -128,6 +128,7 @@ def _of_metric(ratios: pd.DataFrame, metric: Metric, campaign: CampaignInfo) -> 
     variants = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
     workloads = {workload["label"]: place for place, workload in enumerate(campaign.workloads)}
     return {
+        "name": metric.name,
         "title": metric.title,
         "gain": metric.comparative.gain,
         "harm": metric.comparative.harm,

@@ -85,7 +85,7 @@ class LivePages:
         return self._page(campaign).html
 
     def version(self, campaign: CampaignInfo) -> tuple[str, int]:
-        """Return the version of what `html` returns now, and how many trials it has."""
+        """Return the version of what `html` returns now, and how many valid trials it has."""
         page = self._page(campaign)
         return page.figures.version, page.trials
 
@@ -126,8 +126,10 @@ class LivePages:
         figures = _Figures(f"/campaign/{quote(campaign.name, safe='')}/figure", uuid.uuid4().hex)
         evidence = gather(self._database, campaign)
         drawings = draw(figures, evidence)
-        trials = int((evidence.run["state"] != "invalid").sum())
-        live = Live(TABLES, trials, campaign.planned_trials, figures.version)
+        counts = evidence.run["state"].value_counts()
+        states = {str(state): int(count) for state, count in counts.items() if count}
+        trials = sum(states.values()) - states.get("invalid", 0)
+        live = Live(TABLES, trials, states, campaign.planned_trials, figures.version)
         html = page(document_of(evidence), drawings, explorer(evidence), live)
         took_s = self._clock() - start_s
         return _Version(campaign, ids, html, trials, figures, {}, self._clock() + _REST * took_s)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import jinja2
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.report import repeating, tables
 from fecbench.results.report.document import Document
@@ -35,6 +36,7 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+TEMPLATES.filters["counted"] = counted
 TEMPLATES.filters["part"] = partial(quote, safe="")  # of an address
 TEMPLATES.filters["tied"] = lambda text: re.sub(r"(?<=\d) (?=(%|[kMG]?B|m?s)\b|%)", "\u00a0", text)
 
@@ -46,10 +48,17 @@ class Live:
     tables: tuple[str, ...]
     """Tables that the server gives as CSV."""
     trials: int
-    """Trials that the page has."""
+    """Valid trials that the page has."""
+    states: Mapping[str, int]
+    """The number of trials that were run, by their state."""
     planned: int
     version: str
     """Changes whenever the page does."""
+
+    @property
+    def run(self) -> int:
+        """Trials that were run, whatever became of them."""
+        return sum(self.states.values())
 
     @property
     def script(self) -> str:

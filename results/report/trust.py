@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import same_losses
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import baselines_of
-from fecbench.results.report.answer_sentences import counted, margin_text
+from fecbench.results.report.answer_sentences import margin_text
 from fecbench.results.report.evidence import Evidence
 from fecbench.results.report.sections.answers import Trust
 from fecbench.results.report.sections.crosscheck import Crosscheck
@@ -42,7 +43,7 @@ def trust(
     if unpaired:
         yield Trust(
             about="missing",
-            text=f"In no ratio: {unpaired:,} pairs, which lack a result or a ratio.",
+            text=f"In no ratio: {counted(unpaired, 'pair')}, which lack a result or a ratio.",
             warns=True,
         )
     yield _invalid(attempts)
@@ -107,7 +108,7 @@ def _trials(campaign: CampaignInfo, states: Mapping[str, Mapping[str, int]]) -> 
     most = "up to " if campaign.until_decided else ""
     some = f"; {waiting:,} were not run" if waiting else ""
     repetitions = counted(campaign.repetitions, "repetition")
-    text = f"{ok:,} of {planned:,} trials are ok{some}; {most}{repetitions} of each kind."
+    text = f"{ok:,} of {counted(planned, 'trial')} are ok{some}; {most}{repetitions} of each kind."
     return Trust(about="trials", text=text, warns=bool(waiting))
 
 

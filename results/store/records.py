@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from fecbench.looks import looks
+from fecbench.quantities import counted
 from fecbench.results.store.error import DatabaseError
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
@@ -223,7 +224,7 @@ class CampaignInfo(NewCampaign):
     def averaged_heading(self) -> str:
         """Title above a figure of averages over networks: `heading`, and the repetitions that they are of."""
         first = self.averaged_repetitions
-        some = f", first {first} repetitions of each network" if first < self.repetitions else ""
+        some = f", first {counted(first, 'repetition')} of each network" if first < self.repetitions else ""
         return f"{self.heading}{some}"
 
     @property

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fecbench.hints import nearest
+from fecbench.quantities import counted
 from fecbench.results.store.records import CampaignInfo, Group
 from fecbench.runners.refusal import Refusal
 
@@ -113,7 +114,8 @@ def checked_campaign(virtual: Request, emulation: Request, database: Database) -
     lacking = set(emulation.keys) - database.states(stored.id).keys()
     if lacking:
         raise Refusal(
-            f"{database.address}: campaign {virtual.name!r} lacks {len(lacking)} trials of the sample, such"
+            f"{database.address}: campaign {virtual.name!r} lacks {counted(len(lacking), 'trial')}"
+            " of the sample, such"
             f" as {min(lacking)}: go on with it: {command}"
         )
     return stored

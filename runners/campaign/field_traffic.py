@@ -7,6 +7,7 @@ again come on top; probes and volleys are counted.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fecbench.quantities import counted
 from fecbench.results.store.records import Group, TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.tasks.task import FIELD
@@ -30,7 +31,8 @@ class Traffic:
     def words(self) -> str:
         """Return it for a person."""
         return (
-            f"{self.trials} transfers, and one more before each block, send about {_size(self.up_bytes)} up"
+            f"{counted(self.trials, 'transfer')}, and one more before each block, send about"
+            f" {_size(self.up_bytes)} up"
             f" and {_size(self.down_bytes)} down, without headers, repair and what is sent again"
         )
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from fecbench.looks import looks_of_builds
+from fecbench.quantities import counted
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group, TrialKey
 from fecbench.runners.campaign.request import Request
@@ -59,8 +60,8 @@ class LimitedRounds:
         """Number of lots that each group was in."""
         self._looked_at = 0
         self._looks_made = 0
-        self._was_there = False
-        """Whether it was begun by an earlier start, which has looked at it when it ended."""
+        self._starts_before = 0
+        """Earlier starts, which have looked at it when they ended."""
         self.is_decided = False
         self.is_over = False
         """Whether it ended because its time did."""
@@ -68,19 +69,23 @@ class LimitedRounds:
 
     @property
     def why(self) -> str:
-        """The reason for which it ended, in words; and that an earlier start may have looked, too."""
-        again = ""
-        if self._was_there and self._lots:
+        """The reason for which it ended, in words; and that earlier starts may have looked, too.
+
+        The looks of one start may err in 5 % of cases together, whatever those of others do.
+        """
+        again, before = "", self._starts_before
+        if before and self._lots:
             again = (
-                "; an earlier start has trials here: if it gave an answer, too, the two together may err more"
-                " often than in 5 % of cases"
+                f"; {counted(before, 'earlier start', 'has/have')} trials here: if"
+                f" {'it' if before == 1 else 'each'} gave an answer, too, all answers together may err in"
+                f" up to {5 * (before + 1)} % of cases"
             )
         if self.is_decided:
-            return f"decided after {self._looked_at} repetitions of each network{again}"
+            return f"decided after {counted(self._looked_at, 'repetition')} of each network{again}"
         if self.is_over:
             missed = next((look for look in self._looks if look > self._looked_at), self._looks[-1])
-            return f"the time is over before each network has {missed} repetitions{again}"
-        return f"all {self._looks[-1]} repetitions of each network are there{again}"
+            return f"the time is over before each network has {counted(missed, 'repetition')}{again}"
+        return f"all {counted(self._looks[-1], 'repetition')} of each network are there{again}"
 
     @property
     def share(self) -> float:
@@ -90,19 +95,23 @@ class LimitedRounds:
         are, and that look has the shares of the later ones.
         """
         count = len(self._looks)
-        if self.is_over and not self._was_there:
+        if self.is_over and not self._starts_before:
             return (count - self._looks_made) / count
         return 1 / count
 
     @property
     def state(self) -> str:
         left_s = max(0.0, self._ends_at - self._clock())
-        return f"after {self._looked_at} of up to {self._looks[-1]} repetitions, {left_s / 60:.1f} min left"
+        return (
+            f"after {self._looked_at} of up to {counted(self._looks[-1], 'repetition')},"
+            f" {left_s / 60:.1f} min left"
+        )
 
     def first(self, campaign: CampaignInfo | None) -> Due:
         """The next lot that is missing, after a look where one is due; nothing where all is over."""
         states = {} if campaign is None else self._database.states(campaign.id)
-        self._was_there = self._was_there or (bool(states) and not self._lots)
+        if campaign is not None and states and not self._lots:
+            self._starts_before = max(1, len(self._database.starts(campaign.id)))
         for look in self._looks:
             missing = {
                 group: due

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fecbench.dropper import recordings
+from fecbench.quantities import counted
 from fecbench.results.analysis import trial_course
 from fecbench.results.analysis.trial_course import Course, Crossing
 from fecbench.results.store.records import SeriesTable, TrialRecord
@@ -60,7 +61,8 @@ def course_of(again: Replay, folder: Path) -> Course:
             crossings += [crossing] if crossing.sent_s.size else []
             if missing := int(np.count_nonzero(crossing.fates == trial_course.MISSING)):
                 notes.append(
-                    f"{link}/{direction}: {missing} packets are drawn as never come: no capture has them, and"
+                    f"{link}/{direction}: {counted(missing, 'packet', 'is/are')} drawn as never"
+                    " come: no capture has them, and"
                     " neither the losses nor the link dropped them; their receiver may have ended before"
                 )
     series = list(_series(folder))

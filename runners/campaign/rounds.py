@@ -44,7 +44,8 @@ class Rounds:
     @property
     def state(self) -> str:
         """Return how many places have enough repetitions, in words."""
-        return f"{self._stopped} of {len(self._places)} points and workloads have enough repetitions"
+        places = f"{len(self._places):,} points"
+        return f"{self._stopped:,} of {places} and workloads have enough repetitions"
 
     def next(self, campaign: CampaignInfo) -> Due:
         """Return the trials that are missing after the previous round was run; none at the campaign's end."""

@@ -17,6 +17,7 @@ from fecbench import __version__, designs
 from fecbench.designs import DesignError
 from fecbench.dropper.command import DropperError
 from fecbench.dropper.draws import LossModelError
+from fecbench.quantities import counted
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.postgresql_url import check_url
 from fecbench.results.store.records import CampaignInfo, TrialKey
@@ -292,7 +293,9 @@ class _Notes(Watcher):
         self._tell = tell
 
     def begun(self, campaign: str, planned: int, done: int) -> None:
-        self._tell(f"campaign {campaign}: takes part: {planned - done} of {planned} trials to run")
+        self._tell(
+            f"campaign {campaign}: takes part: {planned - done:,} of {counted(planned, 'trial')} to run"
+        )
 
     def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:
         pass

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fecbench.errors import BadInput, Failed
+from fecbench.quantities import counted
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners import scratch
 from fecbench.runners.commands.console import arguments
@@ -380,7 +381,7 @@ def _lines(
     from fecbench.results.gate.verdict import shown
 
     yield build_answer.headline(answer)
-    yield f"{answer.measured.pairs} pairs; {_ended(answer, plan)}"
+    yield f"{counted(answer.measured.pairs, 'pair')}; {_ended(answer, plan)}"
     if failed := build_answer.failures(answer):
         yield failed
     for number, pair in enumerate(answer.measured.failed.pairs, 1):

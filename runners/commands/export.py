@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fecbench.quantities import counted
 from fecbench.results.store.export import SUFFIXES, Table
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import one_campaign, open_database
@@ -108,7 +109,7 @@ def export(
                 write_text(output, "\n".join(map(in_form, words)))
         else:
             write(frame, output)
-    say(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")
+    say(f"{table} {output}: {counted(len(frame), 'row')}, {counted(len(frame.columns), 'column')}")
 
 
 def _write_sessions(db: str, campaign: str, folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fecbench.quantities import counted
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import (
@@ -106,7 +107,7 @@ def recording(
     text = path_probes.as_irtt(recorded) if is_irtt else path_probes.as_losses(recorded, direction)
     with writing("--output", output):
         write_text(output, text)
-    say(f"{output}: {len(recorded)} probes of the path “{info.provenance['field']['path']}”")
+    say(f"{output}: {counted(len(recorded), 'probe')} of the path “{info.provenance['field']['path']}”")
 
 
 @field.command()
@@ -133,7 +134,10 @@ def design(
     emulation.design_of_path(info, path, repetitions)  # a design that is none is refused here
     with writing("--output", output):
         write_text(output, text)
-    say(f"{output}: the path “{path.name}” by {path.blocks} blocks; fecbench run {output} --db {db} runs it")
+    say(
+        f"{output}: the path “{path.name}” by {counted(path.blocks, 'block')}; fecbench run {output}"
+        f" --db {db} runs it"
+    )
 
 
 @field.command()

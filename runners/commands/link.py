@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.destination import check_file, writing
@@ -97,7 +98,7 @@ def show(
     if as_json:
         print_document(_document(link_trace, quantities, idle))
         return
-    say(f"{trace}: {len(link_trace.keep_us)} steps, {link_trace.period_ns / 1e9:g} s")
+    say(f"{trace}: {counted(len(link_trace.keep_us), 'step')}, {link_trace.period_ns / 1e9:g} s")
     headings = ("", "least", "5 %", "median", "mean", "95 %", "most")
     rows = [(name, *(f"{value:.3g}" for value in values)) for name, values in quantities.items()]
     print_table(table_of(headings, rows, right=headings[1:]))
@@ -181,4 +182,4 @@ def _write(trace: Trace, output: Path) -> None:
     rate = f", {mean_mbps:g} Mbit/s on average" if trace.changes_rate else ""
     span = trace.owd_span_us
     delay = "" if span is None else f", one way in {span[0] / 1e3:g} to {span[1] / 1e3:g} ms"
-    say(f"{output}: {len(trace.keep_us)} steps, {trace.period_ns / 1e9:g} s{rate}{delay}")
+    say(f"{output}: {counted(len(trace.keep_us), 'step')}, {trace.period_ns / 1e9:g} s{rate}{delay}")

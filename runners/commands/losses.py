@@ -12,6 +12,7 @@ import typer
 
 from fecbench.dropper.parameters import MODELS
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal import say
@@ -138,7 +139,7 @@ def import_losses(
         print_document(document, indent=None)
         return
     say(
-        f"# {int(lost.sum())} losses of {lost.size} packets"
+        f"# {counted(int(lost.sum()), 'loss')} of {counted(lost.size, 'packet')}"
         + (f": {recording.source}" if recording.source else "")
     )
     for note in recording.notes:
@@ -191,9 +192,13 @@ def fit_losses(
         print_document(document, indent=None)
         return
     parameters = ", ".join(f"{name} = {value:.4g}" for name, value in best.parameters.items())
-    conclusion = f"No difference found, with {best.bursts} bursts" if best.usable else "Do not use this model"
+    conclusion = (
+        f"No difference found, with {counted(best.bursts, 'burst')}"
+        if best.usable
+        else "Do not use this model"
+    )
     say(f"{conclusion}: {best.why}.")
-    say(f"{best.name} ({parameters}), of {best.losses} losses of {best.packets} packets")
+    say(f"{best.name} ({parameters}), of {counted(best.losses, 'loss')} of {counted(best.packets, 'packet')}")
     for note in recording.notes:
         say(note)
 
@@ -263,7 +268,7 @@ def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
     return "\n".join(
         (
             f"{model}, seed {seed}",
-            f"dropped     {indices.size} of {dropped.size} packets",
+            f"dropped     {indices.size:,} of {counted(dropped.size, 'packet')}",
             f"loss rate   {rate:.6g} (in the long run {model.mean_rate:.6g})",
             f"bursts      {bursts.size}, mean length {length:.4g}"
             + (f" (in the long run {expected:.4g})" if expected is not None else ""),

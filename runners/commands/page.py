@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fecbench.quantities import counted
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import note, say
@@ -61,6 +62,7 @@ def _write(page: Page, output: Path) -> None:
     with writing("--output", output):
         write_text(output, page.text())
     say(
-        f"{output}: {len(page.objects)} objects of {page.size_bytes} bytes from {len(page.origins)} origins,"
+        f"{output}: {counted(len(page.objects), 'object')} of {page.size_bytes} bytes from"
+        f" {counted(len(page.origins), 'origin')},"
         f" {page.depth} deep"
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fecbench.quantities import counted
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import design_of, implementations_in
@@ -118,14 +119,14 @@ def _draw(design: Design, plan: Plan, path: Path) -> None:
 
 def _heading(experiment: Experiment) -> str:
     design = experiment.design
-    repetitions, trials = str(design.repetitions), str(design.trial_count)
+    repetitions, trials = counted(design.repetitions, "repetition"), counted(design.trial_count, "trial")
     if design.until:
         repetitions = f"{design.looks[0]} to {repetitions}"
-        trials = f"{design.fewest_trials} to {trials} trials, until {design.until}"
+        trials = f"{design.fewest_trials:,} to {trials}, until {design.until}"
     return (
         f"{design.name}: {design.title}\n"
-        f"{design.point_count} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
-        f" x {repetitions} repetitions = {trials if design.until else trials + ' trials'}"
+        f"{counted(design.point_count, 'point')} x {counted(len(design.workloads), 'workload')} x"
+        f" {counted(len(design.variants), 'variant')} x {repetitions} = {trials}"
     )
 
 
@@ -147,7 +148,7 @@ def _times(measured: Estimate, design: Design) -> str:
     return (
         f"{up_to}about {rounded(mean)} in virtual time{range_of}, about"
         f" {rounded(measured.emulated_s * design.trial_count)} emulated one after another, by"
-        f" {measured.trials} trial{'s' * (measured.trials != 1)} that ran now"
+        f" {counted(measured.trials, 'trial')} that ran now"
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fecbench.quantities import counted
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
@@ -105,8 +106,9 @@ def from_video(
         write_text(output, recording.text())
     frames = recording.frames
     say(
-        f"{output}: {len(frames)} frames of {sum(size for _, size, _ in frames)} bytes in"
-        f" {frames[-1][0] / 1e6:g} s, {sum(begins for *_, begins in frames)} groups, the largest frame of"
+        f"{output}: {counted(len(frames), 'frame')} of {sum(size for _, size, _ in frames)} bytes in"
+        f" {frames[-1][0] / 1e6:g} s, {counted(sum(begins for *_, begins in frames), 'group')}, the"
+        " largest frame of"
         f" {max(size for _, size, _ in frames)}"
     )
 
@@ -117,6 +119,7 @@ def _write(trace: Trace, output: Path) -> None:
         write_text(output, trace.text())
     sizes = [size_bytes for _, size_bytes in trace.messages]
     say(
-        f"{output}: {len(sizes)} messages of {sum(sizes)} bytes in {trace.messages[-1][0] / 1e6:g} s,"
+        f"{output}: {counted(len(sizes), 'message')} of {sum(sizes)} bytes in"
+        f" {trace.messages[-1][0] / 1e6:g} s,"
         f" the largest of {max(sizes)}"
     )

@@ -14,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from fecbench.quantities import counted
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import campaigns_of, open_database
@@ -63,7 +64,7 @@ def watch(
     if not standing.has_ended:
         say(
             f"nobody runs it: no sign of life for {QUIET_S:.0f} s;"
-            f" {standing.planned - standing.done} trials are left"
+            f" {counted(standing.planned - standing.done, 'trial', 'is/are')} left"
         )
     return 0 if standing.has_ended and set(standing.states) <= {"ok"} else 1
 

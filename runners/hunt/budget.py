@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from fecbench.quantities import counted
 from fecbench.runners.refusal import Refusal
 
 ARMS = 2
@@ -71,7 +72,8 @@ def budget(trials: int, repetitions: int) -> Budget:
     """Raises Refusal for too few trials to confirm anything."""
     if trials < (fewest := fewest_trials(repetitions)):
         raise Refusal(
-            f"--trials {trials}: is too few to confirm one network, which takes {repetitions} repetitions of"
+            f"--trials {trials}: is too few to confirm one network, which takes"
+            f" {counted(repetitions, 'repetition')} of"
             f" both variants in a tenth of the trials: must be {fewest} or more"
         )
     return Budget(trials // ARMS, repetitions)

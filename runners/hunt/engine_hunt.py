@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt import region
 from fecbench.runners.hunt.both_engines import Dose, Screened
@@ -108,7 +109,10 @@ def screen(
     count = min(max(2 * trials, FEWEST_SCREENED), MOST_SCREENED)
     sequence = question.space.spread(count, 0, question.seed("networks"))
     networks = list(dict.fromkeys(sequence))
-    tell(f"screen: {len(networks)} networks in virtual time, each with and without time of a processor")
+    tell(
+        f"screen: {counted(len(networks), 'network')} in virtual time, each with and without time of"
+        " a processor"
+    )
     runs = [laboratory.screen(number, networks, dose) for number, dose in enumerate(doses(question.design))]
     sensitive = sensitivity(runs[0].round_trips_s, [run.values for run in runs])
     return Screen(sequence, networks, sensitive, runs[0].lasted_s)
@@ -212,7 +216,8 @@ class _Course:
         networks = [self.screen.networks[place] for place in short[:count]]
         if long := int((~self.screen.is_short).sum()):
             self.remarks.append(
-                f"of {len(self.screen.networks)} networks, trials of {long} last longer than {LONGEST_S:g} s:"
+                f"of {counted(len(self.screen.networks), 'network')}, trials of {long} last longer"
+                f" than {LONGEST_S:g} s:"
                 " these are not emulated, and count as open"
             )
         if not networks:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fecbench.designs import Design
 from fecbench.documents import number
+from fecbench.quantities import counted
 from fecbench.results.analysis.margins import percent
 from fecbench.runners.hunt.campaign_laboratory import of_networks
 from fecbench.runners.hunt.hunt import Answer
@@ -78,20 +79,21 @@ def lines(answer: Answer, where: Sequence[str]) -> Iterator[str]:
     question, share = answer.question, answer.share
     arms = question.claim
     if share is None or not share.networks:
-        yield f"no answer: no network was compared in {answer.looked} trials"
+        yield f"no answer: no network was compared in {counted(answer.looked, 'trial')}"
         return
     count = len(answer.findings)
     if count:
-        yield f"found: {count} kind{'s' * (count != 1)} of network in which {arms}"
+        yield f"found: {counted(count, 'kind')} of network in which {arms}"
     elif answer.is_whole:
         yield f"nothing found: no network in which {arms} surely"
     else:
         yield f"no answer: the time was over before any network could be confirmed in which {arms}"
     low, high = share.interval
     margin = max([share.margin, *(finding.margin for finding in answer.findings)])
-    yield f"looked at {answer.looked} trials; margin {percent(margin)} at most"
+    yield f"looked at {counted(answer.looked, 'trial')}; margin {percent(margin)} at most"
     yield (
-        f"of {share.networks} networks spread over the space it is surely so in {share.harmed}, and may be in"
+        f"of {counted(share.networks, 'network')} spread over the space it is surely so in"
+        f" {share.harmed}, and may be in"
         f" {share.open} more: in {percent(low)} to {percent(high)} of the space"
     )
     yield from answer.remarks
@@ -111,7 +113,10 @@ def _lines(finding: Finding, where: Sequence[str]) -> Iterator[str]:
         yield f"  shrunk from: {finding.shrunk_from}"
     if finding.box is not None:
         ends = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in finding.box.ends.items())
-        yield f"  around it, {percent(finding.box.harmed)} of {finding.box.networks} networks are so: {ends}"
+        yield (
+            f"  around it, {percent(finding.box.harmed)} of {counted(finding.box.networks, 'network')}"
+            f" are so: {ends}"
+        )
     if (noisy := finding.noisy) is not None:
         low, high = noisy.interval
         yield (
@@ -123,9 +128,11 @@ def _lines(finding: Finding, where: Sequence[str]) -> Iterator[str]:
 
 def _effect(finding: Finding) -> str:
     if finding.by_failures:
-        return f"one alone fails or times out ({finding.repetitions} repetitions)"
+        return f"one alone fails or times out ({counted(finding.repetitions, 'repetition')})"
     low, high = finding.interval
-    return f"{finding.ratio:.3f} times ({low:.3f} to {high:.3f}, {finding.repetitions} repetitions)"
+    return (
+        f"{finding.ratio:.3f} times ({low:.3f} to {high:.3f}, {counted(finding.repetitions, 'repetition')})"
+    )
 
 
 def design_of_found(answer: Answer) -> Design | None:

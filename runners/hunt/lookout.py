@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from fecbench.quantities import counted
 from fecbench.runners.hunt.budget import ARMS, Budget
 from fecbench.runners.hunt.measured import Judging
 from fecbench.runners.hunt.space import Network
@@ -61,7 +62,7 @@ class Lookout(Generic[Outcome]):
     ) -> Outcome:
         """Measure these networks, each of them once, over so many repetitions that no look had before."""
         count = len(networks)
-        many = f"{count} network{'s' * (count != 1)}, {repetitions} repetition{'s' * (repetitions != 1)}"
+        many = f"{counted(count, 'network')}, {counted(repetitions, 'repetition')}"
         self._tell(f"{name}: {many}")
         measured = self._laboratory(Look(self._looks, name, networks, repetitions, noise_ms))
         self._looks += 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fecbench.quantities import counted
 from fecbench.runners.implementations.implementation import DECLARATION
 from fecbench.runners.implementations.revisions import SHOWN, Build, git
 from fecbench.runners.refusal import Refusal
@@ -70,7 +71,7 @@ def description(which: str, build: Build) -> str:
     if not head:
         return f"{which}: {build.word}: the folder as it is"
     count = changed_files(folder)
-    files = f"{count} file{'s' * (count != 1)} changed" if count else "nothing changed"
+    files = f"{counted(count, 'file')} changed" if count else "nothing changed"
     return f"{which}: {build.word}: the folder as it is, {files} since commit {head[:SHOWN]}"
 
 
@@ -112,7 +113,7 @@ def _name(build: Build) -> str:
         return build.word
     if build.commit is not None:
         return of.commit[:SHOWN]
-    files = f" with {of.changed} file{'s' * (of.changed != 1)} changed" if of.changed else ""
+    files = f" with {counted(of.changed, 'file')} changed" if of.changed else ""
     return f"the working tree at {of.commit[:SHOWN]}{files}"
 
 

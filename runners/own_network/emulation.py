@@ -20,6 +20,7 @@ from fecbench.designs.design import parse
 from fecbench.designs.ranges import entry
 from fecbench.designs.table import dotted
 from fecbench.errors import BadInput
+from fecbench.quantities import counted
 from fecbench.results.analysis import path_probes
 from fecbench.results.analysis.circle import emulated_name
 from fecbench.results.store.database import Database
@@ -87,7 +88,11 @@ def observed(database: Database, campaign: CampaignInfo) -> ObservedPath:
 
 def emulation(campaign: CampaignInfo, path: ObservedPath, repetitions: int | None = None) -> str:
     """Return the text of the design. Raises BadInput where no rate is known."""
-    lines = [f'# The path "{path.name}", as {path.blocks} blocks of the campaign {campaign.name} saw it.', ""]
+    lines = [
+        f'# The path "{path.name}", as {counted(path.blocks, "block")} of the campaign {campaign.name} saw'
+        " it.",
+        "",
+    ]
     tables = tomllib.loads(campaign.design_text)
     kept_constants = tables.pop("constants", {})
     tables |= {"name": emulated_name(campaign), "topology": _TOPOLOGY}
@@ -118,7 +123,7 @@ def _of_direction(path: ObservedPath, direction: Direction) -> Iterator[str]:
     yield _line(
         f"{direction}.bandwidth_mbps",
         f"{rate.value:.4g}",
-        f"the middle of {path.blocks} volleys ({_interval(rate)}){at_least}",
+        f"the middle of {counted(path.blocks, 'volley')} ({_interval(rate)}){at_least}",
     )
     sending_ms = sum(
         8 * PROBE_BYTES / (1e3 * other.value)
@@ -154,7 +159,7 @@ def _queue(path: ObservedPath, direction: Direction, rate_mbps: float, rtt_ms: f
 
 
 def _losses(path_seen: Path, loss: Estimate, direction: Direction) -> Iterator[str]:
-    packets = f"{path_seen.lost} of {path_seen.packets:,} packets"
+    packets = f"{path_seen.lost:,} of {counted(path_seen.packets, 'packet')}"
     if path_seen.queue_losses:
         packets += f", without {path_seen.queue_losses} at a full queue"
     if path_seen.lost == 0:

@@ -14,7 +14,6 @@ from fecbench.runners.tasks.outcome import Competition
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.supervisor import Supervisor
 from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.rate import ConstantRate, ShapedRate
 
 FULL_SHARE = 0.95
 FULL_RTTS = 10
@@ -88,14 +87,15 @@ def metrics(task: Task, competition: Competition) -> dict[str, float]:
     """Return the metrics of two transfers that shared a link, by their names.
 
     A rate is of the time that the foreground took, which is another with each variant: the background may
-    lack more bytes, and have a higher rate. So there are the bytes, too, where the link has one rate and a
-    background fills it all the time.
+    lack more bytes, and have a higher rate. So there are the bytes, too, where the link has one rate, nobody
+    else takes a part of it, and a background fills it all the time.
     """
     measured: dict[str, float] = competition.model_dump(exclude_none=True, exclude={"lasted_s"})
     lasted_s, mbps = competition.lasted_s, competition.background_mbps
-    first, *_ = task.links.values()
-    rate, (_, *backgrounds) = first.settings.down.rate, task.pairs
+    (shared,) = task.links.values()  # a topology of several pairs has no other link
+    _, *backgrounds = task.pairs
     is_full = any(pair.begins_s is None and pair.lasts_s is None for pair in backgrounds)
-    if is_full and lasted_s is not None and mbps is not None and isinstance(rate, ConstantRate | ShapedRate):
-        measured["taken_bytes"] = max(0.0, (rate.bps - 1e6 * mbps) * lasted_s / 8)
+    rate_bps = shared.settings.down.steady_bps
+    if is_full and lasted_s is not None and mbps is not None and rate_bps is not None:
+        measured["taken_bytes"] = max(0.0, (rate_bps - 1e6 * mbps) * lasted_s / 8)
     return measured

@@ -76,6 +76,25 @@ def test_a_factor_and_a_list_take_the_place_of_the_bases(load: Load) -> None:
     assert [workload.name for workload in own.workloads] == ["upload"]
 
 
+SPELLINGS = pytest.mark.parametrize(
+    ("of_base", "of_own"), [("loss.p", '"loss.p"'), ('"loss.p"', "loss.p"), ('"loss.p"', '"loss.p"')]
+)
+
+
+@SPELLINGS
+def test_a_name_overrides_and_leaves_out_however_both_write_it(load: Load, of_base: str, of_own: str) -> None:
+    base = BASE.replace("loss.p =", f"{of_base} =").replace(
+        'loss.model = "uniform"', '"loss.model" = "uniform"'
+    )
+    text = f'base = "base.toml"\nname = "own"\n[factors]\n{of_own} = {{ choices = [0, 1] }}\n[constants]\n'
+    own = load(text + 'loss.model = "markov"\nloss.r = 0.5\n', base=base)
+    assert list(own.factors) == ["loss.p", "owd_ms"]
+    assert own.factors["loss.p"].model_dump() == {"choices": [0, 1]}
+    assert own.constants["loss.model"] == "markov"
+    without = load('base = "base.toml"\nname = "own"\nwithout = ["factors.loss.p"]\n', base=base)
+    assert list(without.factors) == ["owd_ms"]
+
+
 def test_labels_choose_variants_of_the_base_and_without_leaves_keys_out(load: Load) -> None:
     own = load('base = "base.toml"\nname = "own"\nvariants = ["on"]\nwithout = ["plan.candidates"]\n')
     assert [variant.label for variant in own.variants] == ["on"]
@@ -121,6 +140,8 @@ WRONG: list[tuple[str, str]] = [
     ('base = "base.toml"\nvariants = ["ofd"]', "variants: the base has no 'ofd'; did you mean 'off'?"),
     ('base = "base.toml"\nname = 3', "own.toml: name = 3: "),
     ('without = ["plan.candidates"]', "without"),
+    ('base = "base.toml"\n[factors]\nloss.p = 1\n"loss.p" = 2', "loss.p: is given twice"),
+    ('base = "base.toml"\n[factors]\nloss = 1\n"loss.p" = 2', "factors.loss = 1: "),
 ]
 
 

@@ -33,7 +33,7 @@ def test_all_nodes_have_addresses_and_names_of_their_own(name: str, pairs: int) 
     for values in ([port.address for port in ports], [port.mac for port in ports]):
         assert len(set(values)) == len(values) == 4 * pairs + 2
     assert [host for pair in layout.pairs for host in pair] == list(layout.hosts)
-    assert len(layout.pairs) == pairs
+    assert (len(layout.pairs), len(layout.links)) == (pairs, 1)
 
 
 @pytest.mark.root

@@ -247,7 +247,7 @@ def test_rates_as_pensieve_reads_them(tmp_path: Path) -> None:
 GHENT = "1453121790686 190 51.0384 3.7319 2010240 1005\n1453121791691 1195 51.0384 3.7319 2457600 1005\n"
 RATES = {
     "more columns": (GHENT, "line 1: has 6 columns: must have two, a time in s and a rate in Mbit/s"),
-    "one column": ("1\n2\n", "line 1: has 1 columns"),
+    "one column": ("1\n2\n", "line 1: has 1 column"),
     "a line with three": ("# s Mbit/s\n0 1\n1 2 3\n", "line 3: has 3 columns"),
     "ms since 1970": ("1700000000000 5\n", "line 1: '1700000000000': must be a time in s"),
     "comments alone": ("# s Mbit/s\n", "is empty"),

@@ -180,7 +180,7 @@ BAD = [
     (b"keep_us,rate_bps\n5,-1\n", "line 2: rate_bps = '-1'"),
     (b"keep_us,rate_bps\n5,nan\n", "line 2: rate_bps = 'nan'"),
     (b"keep_us,rate_bps\n5.5,1\n", "line 2: keep_us = '5.5'"),
-    (b"keep_us,rate_bps\n5\n", "line 2: has 1 columns; the heading has 2"),
+    (b"keep_us,rate_bps\n5\n", "line 2: has 1 column; the heading has 2"),
     (b"keep_us,rate_bps\n0,5\n", "step 0: keep_us = 0"),
     (b"keep_us,rate_bps\n5,999999999999\n", "rate_bps = 999999999999"),
     (b"keep_us,rate_bps\n5,0\n", "never carries anything"),
@@ -275,7 +275,7 @@ def test_the_steps_of_a_trace_have_the_constants_that_it_lacks() -> None:
     assert Trace.of((1,), burst_bytes=(4,)).steps(9, 8).tolist() == [(1000, 0, 8, 4)]
     in_c = bytes(law.in_c([Step(1000, 5, 8), Step(2000, 6, 8)]))
     assert in_c == Trace.of((1, 2), rate_bps=(5, 6)).steps(9, 8).tobytes()
-    with pytest.raises(TraceError, match="rate_bps has 1 values for 2 steps"):
+    with pytest.raises(TraceError, match="rate_bps has 1 value for 2 steps"):
         Trace.of((1, 2), rate_bps=(5,))
 
 

@@ -11,9 +11,11 @@ refused.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from fecbench.quantities import counted
 from fecbench.topologies.link_formats.lines import Imported, lines_of, number, steps_us, time_s
 from fecbench.topologies.trace import Trace, TraceError
 
@@ -35,9 +37,21 @@ def answers(content: bytes) -> list[tuple[float, float | None]]:
     return [(at_s, delay) for _, at_s, delay in rows]
 
 
+def lost_by_direction(content: bytes) -> dict[str, int]:
+    """Return how many packets the JSON says were lost up and down; empty where it does not know of one."""
+    if not _is_json(content):
+        return {}
+    lost = Counter(str(trip["lost"]).lower() for trip in _trips(content))
+    losses = {direction: lost[f"true_{direction}"] for direction in ("up", "down")}
+    return losses if sum(losses.values()) == sum(lost.values()) - lost["false"] > 0 else {}
+
+
+def _is_json(content: bytes) -> bool:
+    return content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+
+
 def _rows(content: bytes, chosen: str) -> list[_Row]:
-    is_json = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    return list(_round_trips(content, chosen) if is_json else _lines(content, chosen))
+    return list(_round_trips(content, chosen) if _is_json(content) else _lines(content, chosen))
 
 
 def read(content: bytes, column: str = "") -> Imported:
@@ -47,7 +61,7 @@ def read(content: bytes, column: str = "") -> Imported:
     rows = _rows(content, kind)
     delay_before = next((delay for _, _, delay in rows if delay is not None), None)
     if delay_before is None:
-        raise TraceError(f"has no answer: all of its {len(rows)} packets were lost")
+        raise TraceError(f"has no answer: all of its {counted(len(rows), 'packet', 'was/were')} lost")
     delays, lost = list[float](), 0
     for place, _, delay in rows:
         if delay is not None and delay < 0:
@@ -58,7 +72,8 @@ def read(content: bytes, column: str = "") -> Imported:
     keep = steps_us([at_s for _, at_s, _ in rows], [place for place, _, _ in rows])
     trace = Trace.of(keep, owd_us=[round(1e3 * delay) for delay in delays])
     note = (
-        f"{lost} of {len(rows)} packets were lost: the delay is that of before, and losses are no part of it."
+        f"{lost:,} of {counted(len(rows), 'packet')} were lost: the delay is that of before, and losses"
+        " are no part of it."
     )
     return Imported(trace, (note,) if lost else ())
 
@@ -75,7 +90,9 @@ def _lines(content: bytes, kind: str) -> Iterator[_Row]:
     for line_number, line in enumerate(lines[1:], start=2):
         values = line.split(",")
         if len(values) != len(names):
-            raise TraceError(f"line {line_number}: has {len(values)} columns; the heading has {len(names)}")
+            raise TraceError(
+                f"line {line_number}: has {counted(len(values), 'column')}; the heading has {len(names)}"
+            )
         delays = {other: _delay(values[other], f"line {line_number}") for other in others}
         is_lost = any(delay in (-1, 0) for delay in delays.values())
         time, units = _time(values[at], f"line {line_number}")
@@ -97,7 +114,7 @@ def _time(text: str, where: str) -> tuple[int | float, float]:
     return time_s(text, where), 1.0
 
 
-def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
+def _trips(content: bytes) -> list[Any]:
     try:
         document = json.loads(content.decode("utf-8-sig"))
         trips = document["round_trips"]
@@ -107,6 +124,11 @@ def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
         trips = None
     if not isinstance(trips, list) or not trips:
         raise TraceError("is no recording of irtt: it has no round_trips")
+    return trips
+
+
+def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
+    trips = _trips(content)
     begin_ns, clock = None, _clock(trips)
     for place, trip in enumerate(trips):
         where = f"round trip {place}"

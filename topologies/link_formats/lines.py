@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fecbench.complaint import wrong_value
+from fecbench.quantities import counted
 from fecbench.topologies.trace import MOST_STEPS, Trace, TraceError
 
 LAST_STEP_US = 1_000_000
@@ -34,7 +35,7 @@ def lines_of(content: bytes) -> list[str]:
     if not lines:
         raise TraceError("is empty")
     if len(lines) > MOST_STEPS + 1:
-        raise TraceError(f"has {len(lines)} lines; at most {MOST_STEPS} steps")
+        raise TraceError(f"has {counted(len(lines), 'line')}; at most {MOST_STEPS} steps")
     return lines
 
 

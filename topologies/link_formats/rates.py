@@ -6,6 +6,7 @@ first line says when the trace begins. More columns are another form, and are re
 
 from typing import Literal
 
+from fecbench.quantities import counted
 from fecbench.topologies.link_formats.lines import Imported, lines_of, number, numbered, steps_us, time_s
 from fecbench.topologies.trace import Trace, TraceError
 
@@ -22,7 +23,8 @@ def read(content: bytes, holds: Holds = "after") -> Imported:
         where = f"line {line_number}"
         if len(columns) != 2:
             raise TraceError(
-                f"{where}: has {len(columns)} columns: must have two, a time in s and a rate in Mbit/s"
+                f"{where}: has {counted(len(columns), 'column')}: must have two, a time in s and a"
+                " rate in Mbit/s"
             )
         if not times and columns[0][:1].isalpha():
             raise TraceError(

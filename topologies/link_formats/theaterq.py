@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fecbench.complaint import wrong_value
+from fecbench.quantities import counted
 from fecbench.topologies.link_formats.lines import Imported, lines_of, number, numbered
 from fecbench.topologies.trace import MOST_BPS, Trace, TraceError
 
@@ -75,21 +76,24 @@ def _form(rows: list[tuple[int, list[str]]], heading: tuple[str, ...]) -> tuple[
     names = EXTENDED if count == len(EXTENDED) else SIMPLE[:count]
     if count < _FEWEST or len(names) != count:
         raise TraceError(
-            f"line {rows[0][0]}: has {count} columns: must have {len(SIMPLE)} (SIMPLE) or {len(EXTENDED)}"
+            f"line {rows[0][0]}: has {counted(count, 'column')}: must have {len(SIMPLE)} (SIMPLE) or"
+            f" {len(EXTENDED)}"
             " (EXTENDED)"
         )
     for place, columns in rows:
         if len(columns) != count:
-            raise TraceError(f"line {place}: has {len(columns)} columns; line {rows[0][0]} has {count}")
+            raise TraceError(
+                f"line {place}: has {counted(len(columns), 'column')}; line {rows[0][0]} has {count}"
+            )
     if heading and heading[:3] != names[:3]:
-        raise TraceError(f"line {rows[0][0]}: has {count} columns; the heading has {len(heading)}")
+        raise TraceError(f"line {rows[0][0]}: has {counted(count, 'column')}; the heading has {len(heading)}")
     return names
 
 
 def _notes(columns: _Columns, loss: NDArray[np.float64]) -> Iterator[str]:
     steps, keep = len(loss), columns["KEEP"]
     if certain := int((loss >= 1).sum()):
-        yield f"LOSS of 100 % in {certain} of {steps} steps: they carry nothing."
+        yield f"LOSS of 100 % in {certain:,} of {counted(steps, 'step')}: they carry nothing."
     part = np.where(loss < 1, loss, 0)
     if part.any():
         mean = float((part * keep).sum() / keep.sum())
@@ -104,7 +108,8 @@ def _notes(columns: _Columns, loss: NDArray[np.float64]) -> Iterator[str]:
                 " is left out: losses are no part of a trace."
             )
     if unlimited := int((columns["RATE"] < 0).sum()):
-        yield f"{unlimited} of {steps} steps have no limit (RATE -1): {_limit(unlimited, steps)}."
+        limit = _limit(unlimited, steps)
+        yield f"{unlimited:,} of {counted(steps, 'step')} have no limit (RATE -1): {limit}."
     if "LIMIT" in columns and columns["LIMIT"].any():
         limits = columns["LIMIT"]
         yield f"LIMIT of {limits.min():g} to {limits.max():g} is left out: a design has the queue."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.metrics.units import size
 from fecbench.results.papers.claim import Estimate, shown
@@ -50,7 +51,7 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo, direction: Directio
         "The slides' Cronet 87 with FEC is not public: neither its codes, which adapt themselves, nor its"
         " congestion control are known. They name neither rate, queue, repetitions, nor which way the"
         f" messages went; here the link's queue {queue_in_words(campaign)}, and there are"
-        f" {frame['repetition'].nunique()} repetitions.",
+        f" {counted(frame['repetition'].nunique(), 'repetition')}.",
         "Their path was Wi-Fi and a cross-country one behind netem, with delays and losses of their own; here"
         " there is the emulated link alone.",
     ]

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.figures.sheet import heading, legend_below, title
 from fecbench.results.figures.style import looks, new_figure, style, variant_marks
@@ -39,7 +40,11 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, way
             axes.set_xticks(range(len(SIZES)), [size(size_bytes) for size_bytes in SIZES])
             axes.grid(False, axis="x")
             axes.set_xlabel("size")
-            title(axes, f"{shown(loss, '.0%')} loss", f"{int(of_loss['pairs'].sum())} pairs of trials")
+            title(
+                axes,
+                f"{shown(loss, '.0%')} loss",
+                f"{counted(int(of_loss['pairs'].sum()), 'pair')} of trials",
+            )
         panels[0].set_yticks([0.25, 0.5, 0.75, 1, 1.5, 2], ["0.25", "0.5", "0.75", "1", "1.5", "2"])
         panels[0].minorticks_off()
         panels[0].set_ylabel("mean time with FEC / without\n◀ faster with FEC      slower ▶")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.intervals import ratio_intervals
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import paired
@@ -113,7 +114,7 @@ def _claim_of_size(
     text: str, paper: str, word: SizeWord, table: pd.DataFrame, campaign: CampaignInfo, size_bytes: int
 ) -> Claim:
     median, by = median_of(table), word.beyond(margin_at(campaign, size_bytes))
-    return claim_of_less(text, paper, median, by, f"{median:.3f}, {table['ratio'].count()} points")
+    return claim_of_less(text, paper, median, by, f"{median:.3f}, {counted(table['ratio'].count(), 'point')}")
 
 
 def claims_of_fig7(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -149,7 +150,7 @@ def _claim_of_fairness(
     ratio, repetitions = Estimate(), "no repetitions"
     for row in ratio_intervals(paired(trials, off, label, DCT)).to_dict("records"):  # one, or none
         ratio = Estimate(row["ratio"], row["low"], row["high"])
-        repetitions = f"{row['pairs']} repetitions"
+        repetitions = counted(row["pairs"], "repetition")
     if recovered == "notify":
         claim = claim_of_no_difference(text, "“no difference” (§IV-B.4, Fig. 9)", ratio, repetitions)
         return beside_stalls(claim, trials, off, label)
@@ -176,7 +177,7 @@ def claims_of_fig10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
             ratio = points_of_part["ratio"].dropna()
             mean = Estimate.of_mean(ratio)
             text = f"mean DCT ratio of {size(size_bytes)} where {where}"
-            measured = f"{mean:.2f}, {len(ratio)} of {len(points_of_part)} points"
+            measured = f"{mean:.2f}, {len(ratio):,} of {counted(len(points_of_part), 'point')}"
             claims.append(claim_of(text, paper, mean, by, measured))
     return claims
 

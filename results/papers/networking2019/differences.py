@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.pairing import paired
 from fecbench.results.papers.networking2019.comparisons import (
     DCT,
@@ -29,7 +30,8 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
     return [
         "noq speaks IETF QUIC; the paper's quic-go spoke Google's. Pacing, loss recovery (probe timeouts in"
         " the place of tail loss probes) and the first window are others, and requests are hq-interop's.",
-        f"Repetitions: {frame['repetition'].nunique()}, at {len(campaign.points)} points. The paper names no"
+        f"Repetitions: {frame['repetition'].nunique()}, at {counted(len(campaign.points), 'point')}."
+        " The paper names no"
         f" queue; here the link's {queue_in_words(campaign)}.",
     ]
 

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
+from fecbench.quantities import counted
 from fecbench.results.analysis import outcomes
 from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.nothing import NothingToDraw
@@ -194,7 +195,7 @@ def _panels(campaign: CampaignInfo, rates: pd.DataFrame) -> tuple[Figure, list[A
     panels = list(figure.subplots(1, len(networks), squeeze=False, sharey=True)[0])
     for axes, (network, of_network) in zip(panels, by_network(rates, campaign), strict=True):
         axes.axhline(1, color="black", linewidth=1)
-        title(axes, network, f"{int(of_network['pairs'].sum())} pairs of trials")
+        title(axes, network, f"{counted(int(of_network['pairs'].sum()), 'pair')} of trials")
     panels[0].set_ylim(0, 1.1 * max(1.0, _highest(rates, "ratio")))
     panels[0].set_ylabel("completion rate ξ\n◀ faster with FEC      slower ▶")
     return figure, panels

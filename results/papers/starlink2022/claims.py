@@ -13,6 +13,7 @@ from functools import partial
 
 import pandas as pd
 
+from fecbench.quantities import counted
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.papers.claim import Claim, all_hold, one_holds, shown
@@ -120,4 +121,4 @@ def _words(stratum: str, statistic: str) -> str:
 
 def _measured(burst: str, ratio: Ratio) -> str:
     times = " / ".join(shown(1e3 * time, ".0f") for time in (ratio.with_fec_s, ratio.without_s))
-    return f"{burst}: {ratio.estimate():.3f}, {times} ms, {ratio.pairs} pairs"
+    return f"{burst}: {ratio.estimate():.3f}, {times} ms, {counted(ratio.pairs, 'pair')}"

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import in_order
@@ -143,7 +144,7 @@ def _ecdfs(
         heading(
             figure,
             question,
-            f"{campaign.heading} · {points} points of {len(campaign.points)}"
+            f"{campaign.heading} · {counted(points, 'point')} of {len(campaign.points)}"
             f" · band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence (DKW)"
             f"{' · beyond the ends of the axis: failed or timed out' if ends else ''}",
         )

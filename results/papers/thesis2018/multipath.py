@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import heading
@@ -238,7 +239,7 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             "At which delays does a scheduler that looks at windows receive more?",
-            f"{campaign.heading} · {int(ratio.notna().sum())} points, equal at {equal}{hollow}",
+            f"{campaign.heading} · {counted(int(ratio.notna().sum()), 'point')}, equal at {equal}{hollow}",
         )
     return figure
 

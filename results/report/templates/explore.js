@@ -529,7 +529,7 @@ function cell(value) {
 }
 
 function csvOfKept() {
-  const [before, after] = [["variant", "baseline", "workload", "network"], ["ratio", "low", "high", "verdict"]];
+  const [before, after] = [["variant", "baseline", "workload", "network"], ["ratio", "low", "high", "verdict", "metric"]];
   const own = [...before, ...after]; // a design may name a factor as one of them
   const labels = found.factors.map(({ label }) => (own.includes(label) ? `factor ${label}` : label));
   const heads = [...before, ...labels, ...after];
@@ -543,6 +543,7 @@ function csvOfKept() {
     row.low,
     row.high,
     VERDICTS[row.verdict],
+    found.metrics[state.metric].name,
   ]);
   return [heads, ...lines].map((line) => line.map(cell).join()).join("\n") + "\n";
 }

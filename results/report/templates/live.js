@@ -19,12 +19,15 @@ async function look() {
   if (!document.hidden) {
     try {
       const now = await (await get(`${here}/standing.json`)).json();
+      const states = Object.entries(now.states).sort();
+      const run = states.reduce((sum, [, count]) => sum + count, 0);
       pause = now.ended && now.shown >= now.done ? 15000 : 2000;
       if (now.page !== page) await takeOver();
-      const invalid = now.states.invalid ? `, ${now.states.invalid} invalid` : "";
-      const goesOn = now.ended ? "" : ", running or to be continued";
-      live.textContent = `${now.done} of ${now.planned} trials${invalid}${goesOn}`;
-      if (isOlder) live.append(`; the first screen is of ${shown}: `, reload());
+      const counts = states.map(([state, count]) => `${count.toLocaleString("en")} ${state}`).join(", ");
+      const goesOn = now.ended ? "" : "; running or to be continued";
+      const planned = `${now.planned.toLocaleString("en")} ${now.planned === 1 ? "trial" : "trials"}`;
+      live.textContent = `${run.toLocaleString("en")} of ${planned}${counts && ": "}${counts}${goesOn}`;
+      if (isOlder) live.append(`; the first screen is of ${shown} that are valid: `, reload());
     } catch (problem) {
       live.textContent = problem instanceof Refused ? problem.message : "The server does not answer.";
       pause = 15000;

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
 
+from fecbench.quantities import counted
 from fecbench.results.advice import Advice, Candidate, CongestionControl, Network
 from fecbench.results.advice.prediction import HELD
 from fecbench.results.advice.ranges import FAR
@@ -73,7 +74,8 @@ def _by_run(answer: Answer, run: Run) -> Iterator[str]:
     one = next(iter(run.fec.values()))
     without = run.means_ms[label(decision.congestion_control, NONE)]
     yield (
-        f"Run: {one.pairs} pairs of each two variants in virtual time, in {one.networks} networks within the"
+        f"Run: {counted(one.pairs, 'pair')} of each two variants in virtual time, in"
+        f" {counted(one.networks, 'network')} within the"
         f" intervals; without FEC, {answer.downloads} take {_ms(without)} on average."
     )
     if run.end == "by time":
@@ -84,7 +86,7 @@ def _by_run(answer: Answer, run: Run) -> Iterator[str]:
     elif one.pairs < PAIRS:
         yield f"  {PAIRS} pairs were planned: the others are invalid."
     if run.unfinished:
-        unfinished = f"{run.unfinished} of {run.trials} trials did not end"
+        unfinished = f"{run.unfinished:,} of {counted(run.trials, 'trial')} did not end"
         yield f"  {unfinished}: they count as long as they were waited for."
     yield _record_beside(answer)
 
@@ -190,7 +192,7 @@ def _measured(answer: Answer) -> Iterator[str]:
     facts = []
     if path.packets:
         lasts = f" in {path.lasts_s:.3g} s" if path.lasts_s else ""
-        facts.append(f"{path.packets:,} packets{lasts}, {path.lost:,} lost")
+        facts.append(f"{counted(path.packets, 'packet')}{lasts}, {path.lost:,} lost")
     if path.rtt_ms is not None:
         facts.append(f"RTT {_estimate(path.rtt_ms, 'ms')}")
     if path.bandwidth_mbps is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
+from fecbench.quantities import counted
 from fecbench.results import metrics
 from fecbench.results.analysis import (
     attempts,
@@ -51,7 +52,10 @@ def print_summary(
     if first_attempts:
         trials = attempts.first_attempts(run)
         left_out_groups = attempts.groups(run) - attempts.groups(trials)
-        say(f"first attempts alone: {left_out_groups} of {attempts.groups(run)} groups are left out")
+        say(
+            f"first attempts alone: {left_out_groups:,} of {counted(attempts.groups(run), 'group')}"
+            " are left out"
+        )
     pairings = comparisons(trials, campaign)
     compared = comparison.of_pairings(pairings, campaign, frame=trials)
     medians = summary(trials, campaign, pairings)
@@ -168,7 +172,7 @@ def of_campaign(db: str, campaign: CampaignInfo) -> str:
 def states_line(states: Mapping[State, int], planned: int) -> str:
     """Return how many of the planned trials have been run, and with which state."""
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    return f"{sum(states.values())} of {planned} trials: {counts or 'none run'}"
+    return f"{sum(states.values()):,} of {counted(planned, 'trial')}: {counts or 'none run'}"
 
 
 def _shown(value: object) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fecbench.hints import nearest
+from fecbench.quantities import counted
 from fecbench.results.store.postgresql_url import is_url
 from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
 from fecbench.results.store.sqlite_file import check_file
@@ -66,7 +67,8 @@ def one_campaign(database: Database, name: str) -> CampaignInfo:
     if len(chosen) > 1:
         known = ", ".join(campaign.name for campaign in chosen)
         raise Refusal(
-            f"{database.address}: has {len(chosen)} campaigns: choose with --campaign one of {known}"
+            f"{database.address}: has {counted(len(chosen), 'campaign')}: choose with --campaign one"
+            f" of {known}"
         )
     return chosen[0]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from rich.progress import BarColumn, ProgressColumn, TextColumn
 
 from fecbench.looks import looks_of_builds
+from fecbench.quantities import counted
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.gate.overall import Ratio, pairs_of, ratio_of, read
 from fecbench.results.gate.verdict import margins_for, shown
@@ -44,7 +45,7 @@ class GateReporter(Reporter):
 
     def _announce(self, campaign: str, trials: int) -> None:
         self._campaign = campaign
-        already = f"; {trials} trials are there already" if trials else ""
+        already = f"; {counted(trials, 'trial', 'is/are')} there already" if trials else ""
         self._say(f"campaign {campaign}: until it is decided, {duration(self._limit_s)} at most{already}")
         self._bar.start()
         self._bar.add_task(one_line(campaign), total=self._limit_s, standing=self._text())
@@ -90,7 +91,7 @@ def standing(database: Database, campaign: str, took_s: float) -> str:
     when = "not decided by its repetitions"
     if look is not None:
         when = f"decides in about {duration(took_s * (look / repetitions - 1))}"
-    return f"{len(pairs):,} pairs, new / old = {shown(ratio)}, {when}"
+    return f"{counted(len(pairs), 'pair')}, new / old = {shown(ratio)}, {when}"
 
 
 def next_look(ratio: Ratio, margin: float, repetitions: float, looks: tuple[int, ...]) -> int | None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fecbench.quantities import counted
 from fecbench.results.store.database import Database
 from fecbench.runners.campaign import provenance
 from fecbench.runners.campaign.request import request
@@ -83,7 +84,7 @@ class Hunter:
         if answer.verdict == "no answer" or ran_s * GROWTH > left_s:
             return answer
         trials *= GROWTH ** int(math.log(left_s / max(ran_s, SHORT_S), GROWTH))
-        note(f"{trials} trials fit into the time")
+        note(f"{counted(trials, 'trial')} fit into the time")
         more, _ = self.within(database, budget(trials, self.question.repetitions), ends_at)
         return answer if more.verdict == "no answer" else more
 

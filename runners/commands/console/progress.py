@@ -15,6 +15,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from fecbench.quantities import counted
 from fecbench.results.store.records import State, TrialKey
 from fecbench.runners.commands.console.terminal import one_line
 from fecbench.runners.commands.console.time_left import duration
@@ -75,7 +76,7 @@ class Reporter:
     def _announce(self, campaign: str, trials: int) -> None:
         """Say what is to be run besides the trials that are there already, and begin the bar."""
         already = f", {trials} of {self._planned + trials} are there already" if trials else ""
-        self._say(f"campaign {campaign}: {self._planned} trials to run{already}")
+        self._say(f"campaign {campaign}: {counted(self._planned, 'trial')} to run{already}")
         if self._planned:
             self._bar.start()
             self._bar.add_task(one_line(campaign), total=self._planned, states="", left="?")
@@ -127,7 +128,7 @@ class Reporter:
 
     def more(self, trials: int, why: str) -> None:
         """Report that so many are to be run besides those that have been."""
-        self._say(f"{why}: {trials} trials more to run")
+        self._say(f"{why}: {counted(trials, 'trial')} more to run")
         self._plan(self._planned + trials)
 
     def elsewhere(self, trials: int) -> None:
@@ -141,7 +142,7 @@ class Reporter:
 
     def waiting(self, trials: int) -> None:
         """Nothing is left to be run here."""
-        self._say(f"waiting for {trials} trials that another fecbench is running")
+        self._say(f"waiting for {counted(trials, 'trial')} that another fecbench is running")
 
     def dropped(self, key: TrialKey, why: str) -> None:
         """A trial was run that has a result already."""

@@ -13,6 +13,7 @@ from fecbench.errors import BadInput
 from fecbench.results.advice.__main__ import main
 from fecbench.results.advice.record import CONGESTION_CONTROLS, CONTROLLERS, NETWORK, RECORD, kinds_of
 from fecbench.results.advice.strongest_ratios import CAMPAIGNS, beside, campaigns_in, recorded
+from fecbench.results.analysis.intervals import AVERAGED
 
 SAFE, TAIL = CONTROLLERS
 LOSSES: dict[str, dict[str, float]] = {
@@ -58,6 +59,17 @@ class Stored:
             for point in range(self._points)
         ]
         return pd.DataFrame(rows).sample(frac=1, random_state=1)
+
+
+def test_a_campaign_that_ran_until_decided_gives_the_ratios_of_its_first_look() -> None:
+    decided = Stored("never-harms-sizes", {"loss.p": 0.01})
+    of_all, first = decided.intervals, {"averaged_ratio": 0.5, "averaged_pairs": 38}
+    others = dict.fromkeys(set(AVERAGED) - set(first), 1.0)
+    decided.intervals = lambda *arms: of_all(*arms).assign(  # type: ignore[method-assign]
+        censored=0, timeouts=0, **first, **others
+    )
+    record = recorded([decided])  # type: ignore[list-item]
+    assert (record["ratio"] == 0.5).all() and (record["pairs"] == 38).all()
 
 
 def test_a_record_has_each_ratio_beside_its_network() -> None:
@@ -112,7 +124,7 @@ def test_a_network_in_which_an_arm_did_not_get_through_is_not_left_out(ratio: fl
     ratios = campaign.intervals("Cubic, no FEC", f"Cubic, {SAFE}")
     ratios.iloc[0, ratios.columns.get_loc("ratio")] = ratio
     campaign.intervals = lambda *_: ratios  # type: ignore[method-assign]
-    with pytest.raises(BadInput, match="1 networks have a ratio of 0 or ∞"):
+    with pytest.raises(BadInput, match="1 network has a ratio of 0 or ∞"):
         recorded([campaign])  # type: ignore[list-item]
 
 

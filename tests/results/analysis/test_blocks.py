@@ -29,6 +29,7 @@ def test_each_hour_with_enough_blocks_has_a_ratio_of_its_own(tmp_path: Path) -> 
     assert (
         f"03: {math.exp(logs[:60].mean()):.3f} " in sentence and "04: " in sentence and "05: " not in sentence
     )
+    assert sentence.endswith("; 5 blocks in hours with fewer than 20.")
 
 
 def test_blocks_without_a_ratio_are_told(tmp_path: Path) -> None:

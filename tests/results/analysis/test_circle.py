@@ -1,11 +1,12 @@
 """The ratios of a path beside those of its emulation: the same, not the same, or not sure."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fecbench.results.analysis import circle
+from fecbench.results.analysis import blocks, circle
 from fecbench.results.analysis.circle import Closed, Missing
 from fecbench.results.store.database import Database
 from tests.support.field_campaigns import LABEL, UPLOAD, plant
@@ -48,6 +49,24 @@ def test_pairs_without_a_ratio_are_counted_and_said(tmp_path: Path) -> None:
     (row,) = both(tmp_path / "db.sqlite", 0.1, 0.1, 0.02, timed_out=(3, 9))
     assert (row.field.left_out, row.field.pairs, row.emulated.left_out) == (2, MANY - 2, 0)
     assert "2 pairs of the path have no ratio" in circle.sentence(row, "home-emulated")
+
+
+def test_networks_that_run_until_decided_count_by_the_first_look_alone(tmp_path: Path) -> None:
+    logs = np.random.default_rng(7).normal(0.1, 0.02, MANY)
+    first = 38  # a quarter of MANY, rounded up
+    logs[first:] += 0.5
+    plant(tmp_path / "db.sqlite", "home", logs)
+    plant(tmp_path / "db.sqlite", "home-emulated", logs, engine="virtual")
+    with Database.open(str(tmp_path / "db.sqlite")) as database:
+        home, emulated = (
+            replace(campaign, until_decided=True, points=[{}, {"owd_ms": 5}])
+            for campaign in database.campaigns()
+        )
+        (row,), _ = circle.closed(database, home, emulated)
+        (course,) = blocks.courses(database, home)
+    for ratio in (row.field, row.emulated):
+        assert (ratio.value, ratio.pairs) == (pytest.approx(np.exp(logs[:first].mean())), first)
+    assert course.blocks == first
 
 
 def test_too_few_pairs_are_said_and_other_campaigns_are_no_emulation(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_equal_times_do_not_differ() -> None:
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    few, zero = "pairs", "some values are not above 0"
+    few, zero = "ok; a comparison needs at least 2", "some values are not above 0"
     for first, second, message in (([1.0], [1.0], few), ([], [], few), ([1.0, 0.0], [1.0, 1.0], zero)):
         with pytest.raises(NothingToCompare, match=message):
             compare(first, second)
@@ -159,7 +159,7 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     )
     assert expected in equality.sentences(result)
     assert not any("Left out" in sentence for sentence in equality.sentences(compare([1.0] * 3, [1.0] * 3)))
-    with pytest.raises(NothingToCompare, match="1 pairs are ok, 2 more without a value; a comparison needs"):
+    with pytest.raises(NothingToCompare, match="1 pair is ok, 2 more without a value; a comparison needs"):
         compare([1.0, nan, 2.0], [1.0, 1.0, nan])
 
 
@@ -179,7 +179,7 @@ def test_an_arm_that_alone_lacks_values_differs_though_all_ratios_are_1() -> Non
     assert (result.pairs, result.one_sided, result.second_lacks, result.p_value) == (20, 10, 9, 1)
     assert result.one_sided_p_value == pytest.approx(stats.binomtest(9, 10).pvalue) and result.differ
     text = "\n".join(equality.sentences(result))
-    assert "The first alone lacks a value in 1 pairs, the second alone in 9: sign test, p = 0.0215." in text
+    assert "The first alone lacks a value in 1 pair, the second alone in 9: sign test, p = 0.0215." in text
     assert "by both tests, a difference at level 0.05" in text
     assert not compare([*ones, *[1.0] * 5, *[nan] * 5], [*ones, *[nan] * 5, *[1.0] * 5]).differ
 

@@ -36,7 +36,7 @@ def test_trials_with_fec_in_which_neither_end_sent_a_repair_packet_are_counted(
 
 def test_one_end_with_fec_is_enough(database: Database, campaign: CampaignInfo, make: Make) -> None:
     record(database, campaign, make, (task(False, True), 0.0, 0.0))
-    assert repair.sentences(database, campaign) == ["rquic-xor sent no repair packet in 1 of 1 trials."]
+    assert repair.sentences(database, campaign) == ["rquic-xor sent no repair packet in 1 of 1 trial."]
 
 
 @pytest.mark.parametrize("fec", [False, None], ids=["off", "not known"])

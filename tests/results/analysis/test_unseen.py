@@ -27,8 +27,9 @@ def test_means_and_medians_say_what_they_cannot_tell() -> None:
     lossy = campaign_info(statistic="median", design_text='loss.model = "uniform"')
     (sentence,) = unseen.sentences(pairings, lossy)  # type: ignore[arg-type]
     assert "fewer than half of the transfers" in sentence
-    without_losses = campaign_info(statistic="median", design_text="")
-    assert unseen.sentences(pairings, without_losses) == []  # type: ignore[arg-type]
+    for text in ('title = "Without losses"', '[constants]\nloss.model = "none"'):
+        without_losses = campaign_info(statistic="median", design_text=text)
+        assert unseen.sentences(pairings, without_losses) == []  # type: ignore[arg-type]
     once = {"safe": SimpleNamespace(ratios=pd.DataFrame({"pairs": [1]}))}
     assert unseen.sentences(once, lossy) == []  # type: ignore[arg-type]
     assert unseen.sentences({}, campaign_info(statistic="mean")) == []

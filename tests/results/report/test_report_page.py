@@ -590,7 +590,9 @@ def test_what_is_shown_is_saved_as_data_and_as_a_chart(explored: Page) -> None:
             explored.get_by_role("button", name=form).click()
         files[download.value.suggested_filename] = download.value.path().read_bytes()
     heads, *rows = files["networks.csv"].decode().splitlines()
-    assert heads.startswith("variant,baseline,workload,network,") and heads.endswith("ratio,low,high,verdict")
+    assert heads.startswith("variant,baseline,workload,network,")
+    assert heads.endswith("ratio,low,high,verdict,metric")
+    assert all(row.endswith(",client.dct_s") for row in rows)
     assert len(rows) == 31
     assert b"<svg" in files["networks.svg"]
     assert files["networks.png"].startswith(b"\x89PNG")

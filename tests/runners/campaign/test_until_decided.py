@@ -282,7 +282,7 @@ def test_a_plan_says_the_fewest_and_the_most_trials_and_what_cannot_be_decided_i
         assert f"--filter {choice}: the design runs until = 'decided'" in refusal
         assert "choose by point or workload" in refusal
     message = fecbench_here("plan", path, "--no-measure").stdout
-    assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in message
+    assert "x 25 to 100 repetitions = 250 to 1,000 trials, until decided\n" in message
     path.write_text(designs.rewritten(base.design, variants=LITTLE["variants"][:1]).text)
     refusal = fecbench_here("plan", path).refusal()
     assert "until = 'decided': no variant is compared with another" in refusal

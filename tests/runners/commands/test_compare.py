@@ -169,7 +169,7 @@ def test_what_chance_decides_or_has_no_time_is_undecided_and_the_status_is_3(
     document = compare(build(OTHERWISE), build(BY_CHANCE), status=3)
     assert document["verdict"] == "undecided"
     assert document["pairs"] == 4 * 2 * 12
-    sentence = "all 12 repetitions of each network are there; an earlier start has trials here"
+    sentence = "all 12 repetitions of each network are there; 1 earlier start has trials here"
     assert document["ended"].startswith(sentence)
 
 

@@ -165,6 +165,16 @@ def test_a_database_that_is_replaced_is_read_anew_and_one_that_is_gone_is_refuse
         site.answer("/")
 
 
+def test_the_list_and_the_page_count_trials_alike_invalid_ones_too(site: Site, db: Path) -> None:
+    with Database.open(str(db)) as writer:
+        info = next(info for info in writer.campaigns() if info.name == NAME)
+        for label, state in (("off", "ok"), ("on", "invalid")):
+            metrics = {"client": {"dct_s": 1.0}}
+            writer.record(info.id, trial(TrialKey(label, "download-1000", 0, 0), state, metrics=metrics))
+    assert "2 of 2: 1 invalid, 1 ok" in text(site, "/")
+    assert "2 of 2 trials: 1 invalid, 1 ok" in text(site, ADDRESS)
+
+
 @pytest.mark.parametrize(
     "target",
     [

@@ -96,9 +96,13 @@ def test_a_page_that_was_opened_before_the_first_trial_grows_to_the_answer_witho
     assert grave_in_either(tab) == []
     tab.evaluate("window.opened = true")
     run(db, range(2))
-    expect(live).to_contain_text(f"{PLANNED // 3} of {PLANNED} trials, running or to be continued")
+    expect(live).to_contain_text(
+        f"{PLANNED // 3} of {PLANNED} trials: {PLANNED // 3} ok; running or to be continued"
+    )
     run(db, range(2, REPETITIONS))
-    expect(live).to_contain_text(f"{PLANNED} of {PLANNED} trials; the first screen is of {PLANNED}")
+    expect(live).to_contain_text(
+        f"{PLANNED} of {PLANNED} trials: {PLANNED} ok; the first screen is of {PLANNED}"
+    )
     expect(first).to_contain_text("on helps over these networks")
     expect(first).to_contain_text(f"{PLANNED} of {PLANNED} trials are ok")
     assert tab.evaluate("window.opened") is True

@@ -113,17 +113,22 @@ def test_ping_with_times_of_answers_has_probes_evenly_apart(tmp_path: File) -> N
     assert (path.packets, path.lost) == (39, 26) and path.lasts_s == pytest.approx(0.38)
 
 
-def test_irtt_has_round_trips_and_losses(tmp_path: File) -> None:
+@pytest.mark.parametrize(
+    ("word", "note"), [("true_down", ["Of the lost probes, 0 were lost up and 2 down."]), ("true", [])]
+)
+def test_irtt_has_round_trips_and_losses(tmp_path: File, word: str, note: list[str]) -> None:
     def trip(number: int) -> dict[str, Any]:
         lost = number in (7, 8)
         return {
-            "lost": "true_down" if lost else "false",
+            "lost": word if lost else "false",
             "timestamps": {"client": {"send": {"wall": 10**18 + number * 10_000_000}}},
             "delay": {} if lost else {"rtt": 40_000_000 + number % 3 * 1_000_000},
         }
 
     path = read(tmp_path, json.dumps({"version": 1, "round_trips": [trip(number) for number in range(200)]}))
     assert path.form == "irtt" and (path.packets, path.lost) == (200, 2)
+    assert [text for text in path.notes if "Of the lost" in text] == note
+    assert "A probe is lost in either direction: half of the losses are taken for each." in path.notes
     assert path.rtt_ms is not None and path.rtt_ms.value == 40
     # Two probes in a row, 10 ms apart, are lost for some time, in which a transfer sends many packets.
     assert path.burst is None and path.ends == "time" and path.burst_s is not None

@@ -197,6 +197,10 @@ BOTH = Competition(filling_s=1, foreground_mbps=2, background_mbps=6, lasted_s=0
         (BOTH, {"shaper_burst_bytes": 30_000}, {}, 250_000),
         (BOTH.model_copy(update={"background_mbps": None}), {}, {}, None),
         (BOTH.model_copy(update={"lasted_s": None}), {}, {}, None),
+        *[
+            (BOTH, down, {}, None)
+            for down in ({"cross_mbps": 3, "cross_seed": 1}, {"policer_mbps": 9}, {"outage_s": (0.1, 0.2)})
+        ],
         (BOTH, {}, {"lasts_s": 0.3}, None),  # nobody wants what the link could carry
     ],
 )
