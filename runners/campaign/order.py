@@ -26,11 +26,12 @@ def trial_keys(design: Design, points: int) -> list[TrialKey]:
     order.shuffle(groups)
     if design.topology == "field":  # repetitions follow one another in time: statistics go by that
         groups.sort(key=lambda group: group[2])
+    labels = [variant.label for variant in design.variants]
     keys = []
     for point, workload, repetition in groups:
-        labels = [variant.label for variant in design.variants]
-        order.shuffle(labels)
-        keys += [TrialKey(label, workload, point, repetition) for label in labels]
+        shuffled = labels.copy()
+        order.shuffle(shuffled)
+        keys += [TrialKey(label, workload, point, repetition) for label in shuffled]
     return keys
 
 

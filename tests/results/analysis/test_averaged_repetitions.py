@@ -70,6 +70,11 @@ def first_of(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["repetition"] < FIRST]
 
 
+def few(frame: pd.DataFrame) -> pd.DataFrame:
+    """Trials of the first networks, for a figure that has a panel for each network."""
+    return frame[frame["point"] < 4]
+
+
 def ratios_of(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     return intervals.of_campaign(comparisons(frame, campaign)[ON], campaign)
 
@@ -116,7 +121,7 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, CampaignInfo], Any]] = {
     ),
     "distribution": lambda frame, campaign: list(shapes(figures.ratio_ecdf(frame, campaign))),
     "targets": lambda frame, campaign: targets.verdicts(frame, campaign).to_dict(),
-    "usable": lambda frame, campaign: list(shapes(figures.usable_over_targets(frame, campaign))),
+    "usable": lambda frame, campaign: list(shapes(figures.usable_over_targets(few(frame), campaign))),
     "on time": lambda frame, campaign: list(shapes(figures.on_time(frame, campaign))),
     "boxes": lambda frame, campaign: list(shapes(figures.boxes(frame, campaign))),
 }

@@ -194,6 +194,7 @@ def test_a_machine_whose_link_is_not_what_it_should_be_is_refused_before_anythin
 ) -> None:
     line = Measurement(name="delay error at 10 ms, p50", value=912.3, bound=300, unit="µs")
     monkeypatch.setattr(calibration, "measure", lambda *_: table(line))
+    monkeypatch.setattr(calibration, "BRIEF_PAUSES_S", (0, 0))
     with pytest.raises(Refusal, match=r"delay error at 10 ms, p50 is 912\.3 µs, the bound is 300; --no-cal"):
         run_one_trial(tmp_path / "x.sqlite")
     with Database.open(str(tmp_path / "x.sqlite")) as opened:
