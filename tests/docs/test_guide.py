@@ -50,6 +50,7 @@ SLOW_PAGES = {
             "add-an-implementation",
             "changing-links",
             "ecn-or-not",
+            "elsewhere",
             "fec-in-your-stack",
             "harms-record",
             "hunt",
