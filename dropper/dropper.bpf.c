@@ -283,7 +283,7 @@ struct turn {
 /* How often a CPU tries to advance the chain, in the way of which others may come: each time, another CPU has
  * had its turn. If all are in vain the chain stays where it is, and the verdicts differ from the oracle's,
  * which is noticed. */
-#define TRIES_MAX 32
+#define TRIES_MAX 128
 
 static __always_inline struct turn turn_of(dropper_state before) {
     return (struct turn){.n = DROPPER_STATE_PACKETS(before),

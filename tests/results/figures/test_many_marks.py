@@ -55,7 +55,7 @@ def test_of_more_networks_than_can_be_told_apart_some_are_drawn_and_the_figure_s
         assert len(marks.get_offsets()) == 3000
         texts = " ".join(" ".join(text.get_text() for text in figure.texts).split())
         assert ("a mark for 3,000 of them, chosen by chance" in texts) == is_sample
-        assert f"{points} networks" in texts
+        assert f"{points:,} networks" in texts
 
 
 def test_ratios_over_factors_are_pixels_where_all_panels_together_have_too_many(filled: Filled) -> None:

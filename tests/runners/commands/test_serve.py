@@ -171,8 +171,8 @@ def test_the_list_and_the_page_count_trials_alike_invalid_ones_too(site: Site, d
         for label, state in (("off", "ok"), ("on", "invalid")):
             metrics = {"client": {"dct_s": 1.0}}
             writer.record(info.id, trial(TrialKey(label, "download-1000", 0, 0), state, metrics=metrics))
-    assert "2 of 2: 1 invalid, 1 ok" in text(site, "/")
-    assert "2 of 2 trials: 1 invalid, 1 ok" in text(site, ADDRESS)
+    assert "2 of 6: 1 invalid, 1 ok" in text(site, "/")
+    assert "2 of 6 trials: 1 invalid, 1 ok" in text(site, ADDRESS)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fecbench.quantities import counted
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.commands import watch as command
@@ -129,7 +130,7 @@ def test_a_run_of_some_trials_is_watched_to_its_own_end(
     monkeypatch.setattr(command, "time", Clock(land))
     assert watch(db=str(path), campaign="", every=2.0) == status
     printed = capsys.readouterr().out
-    assert f"{len(wanted)} of {len(wanted)} trials: " in printed
+    assert f"{len(wanted)} of {counted(len(wanted), 'trial')}: " in printed
     assert "nobody runs it" not in printed
 
 
