@@ -32,7 +32,8 @@ pub struct Context {
     pub in_flight: u64,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Duration,
-    /// The last round-trip time that was measured, or the smoothed one if that is longer.
+    /// The last round-trip time that was measured, or the smoothed one if that is longer. Of several paths: as many times `min_rtt` as it
+    /// is on that path of all where it is most.
     pub recent_rtt: Duration,
     /// The least round-trip time that was measured.
     pub min_rtt: Duration,

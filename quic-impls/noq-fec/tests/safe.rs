@@ -220,6 +220,19 @@ fn no_packet_follows_a_repair_symbol_that_waits_for_the_pacer() {
     }
 }
 
+/// Repair symbols took a path without a queue while the queue of another one dropped data, and retransmissions waited behind them: 1.08.
+#[test]
+fn no_repair_symbol_takes_a_path_while_another_has_a_queue() {
+    let links = [(3.5, 20), (5.54, 5)].map(|(mbps, owd_ms)| Link::new(mbps, owd_ms));
+    for scheduler in [Scheduling::RoundRobin, Scheduling::LowestRtt] {
+        for size in (85_000..125_000).step_by(1997) {
+            let congestion_control = CongestionControl::Cubic;
+            let ratio = ratio(&Setting { scheduler, congestion_control, ..Setting::over(&links, size, None) });
+            assert!(ratio < 1.02, "{scheduler:?}, {size} bytes: {ratio}");
+        }
+    }
+}
+
 /// The gain: losses of the last packets cost no time-out.
 #[test]
 fn losses_at_the_end_are_repaired_without_a_retransmission() {
