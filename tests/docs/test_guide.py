@@ -70,7 +70,7 @@ HUNT_REPETITIONS = 20
 # an emulated trial went otherwise when it was run again.
 MAY_END_WITH_1 = ("fecbench calibrate", "fecbench aa", "fecbench hunt", "fecbench diff")
 _FENCE = re.compile(r"^```(\w+)[ ]?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_STATES = re.compile(r"^\d+ of \d+ trials: (.*)$", re.MULTILINE)
+_STATES = re.compile(r"^[\d,]+ of [\d,]+ trials?: (.*)$", re.MULTILINE)
 _FOR_THE_SHELL = re.compile(r"[$|&;<>*?~`]")
 _INLINE = re.compile(r"`fecbench\s+([^`]*)`")
 
@@ -179,7 +179,7 @@ class Reader:
         right = (0, 1) if command.startswith(MAY_END_WITH_1) else (0,)
         assert result.returncode in right, f"{command}: {result.returncode}\n{output}"
         for states in _STATES.findall(result.stdout):
-            assert re.fullmatch(r"\d+ ok", states), f"{command}:\n{output}"
+            assert re.fullmatch(r"[\d,]+ ok", states), f"{command}:\n{output}"
         return output
 
     def _resumed(self, command: str, name: str, database: Path) -> subprocess.CompletedProcess[str]:
